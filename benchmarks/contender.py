@@ -1,0 +1,54 @@
+"""One contender in a process of its own: `python -m benchmarks.contender TASK`, the task as JSON.
+
+It warms up on a small part of the data first (imports, compiled kernels, thread pools), which is not
+timed, then answers `repeats` times. It prints the seconds of each and the peak memory, and writes
+the last answer to a file if it is told to.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.feather
+
+from benchmarks.measure import peak_memory
+from benchmarks.rivals import CONTENDERS, Question
+
+
+def compared(answer: pa.Table, by: bool) -> pa.Table:
+    """What all must agree on: window_end, symbol (where it is the group), rank and price."""
+    ends = answer.column("window_end")
+    if pa.types.is_timestamp(ends.type):
+        ends = ends.cast(pa.timestamp("us", "UTC")).cast(pa.int64())
+    values = {"window_end": ends.cast(pa.int64())}
+    if by:
+        values["symbol"] = pc.cast(answer.column("symbol"), pa.string())
+    values["rank"] = answer.column("rank").cast(pa.int64())
+    values["price"] = answer.column("price")
+    order = [(name, "ascending") for name in values]
+    return pa.table(values).sort_by(order).combine_chunks()
+
+
+def main(task: dict[str, Any]) -> dict[str, Any]:
+    answer_to = CONTENDERS[task["contender"]]
+    question = Question(**task["question"])
+    answer_to(Question(**(task["question"] | {"files": task["warm_up"]})))
+    before = peak_memory()
+    seconds = []
+    for _ in range(task["repeats"]):
+        started = time.perf_counter()
+        answer = answer_to(question)
+        seconds.append(time.perf_counter() - started)
+    result = {"seconds": seconds, "peak": peak_memory(), "before": before, "rows": len(answer)}
+    if task.get("out"):
+        pyarrow.feather.write_feather(compared(answer, question.by), task["out"])
+    return result
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(json.loads(sys.argv[1]))))

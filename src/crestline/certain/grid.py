@@ -1,0 +1,182 @@
+"""What TMA and SMA share: the whole window in a grid, and a view above it.
+
+Mouratidis, Bakiras, Papadias (SIGMOD 2006), the rivals of Yang et al. See ``kernels.grid`` for the
+structures. Invariants, checked by ``_check``:
+  G1  the grid holds exactly the records of the window, each in the cell of its score;
+  G2  the view is sorted best first and its records are alive;
+  G3  the view's first k are the top k of the window (TMA: the view is exactly those).
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from crestline.certain.steps import StepOperator, _Waiting
+from crestline.core.operator import Reported
+from crestline.kernels.grid import advance_grid
+from crestline.types import Ints
+
+_LONG_AGO = -(1 << 62)
+_NONE = -1
+
+
+class GridOperator(StepOperator):
+    """A grid of all records, FIFO cells, and a sorted view for each partition."""
+
+    prunes = False
+    skyband: ClassVar[bool]
+    #: Cells of all partitions together; a partition has at least ``LEAST_CELLS``.
+    CELLS, LEAST_CELLS = 4096, 4
+    _BY_SLOT = ("score", "tie", "pane", "dominators", "cell_next", "age_next", "id")
+    _BY_PARTITION = ("oldest", "newest", "alive", "threshold", "done", "shown")
+    _OTHER = ("free", "cell_first", "cell_last", "view_from", "views")
+
+    def __init__(
+        self, k: int, window: int | None, slide: int | None = None, *, only_changes: bool = False
+    ) -> None:
+        super().__init__(k, window, slide, only_changes=only_changes)
+        #: How often a view was built anew from the grid.
+        self.recomputed = 0
+        none = np.empty(0, np.int64)
+        self._score = np.empty(0)
+        self._tie = self._pane = self._dominators = self._id = none
+        self._cell_next = self._age_next = self._free = none
+        self._oldest = self._newest = self._alive = self._done = none
+        self._threshold = np.empty(0)
+        self._shown = np.empty(0, np.bool_)
+        self._view_from, self._views = np.zeros(1, np.int64), none
+        self._cells = 0
+        self._cell_first = self._cell_last = none
+        self._low, self._scale = 0.0, 0.0
+
+    def _grow_partitions(self, more: int) -> None:
+        zeros = np.zeros(more, np.int64)
+        self._oldest = np.concatenate((self._oldest, zeros))
+        self._newest = np.concatenate((self._newest, zeros))
+        self._alive = np.concatenate((self._alive, zeros))
+        self._threshold = np.concatenate((self._threshold, np.full(more, -np.inf)))
+        self._done = np.concatenate((self._done, np.full(more, _LONG_AGO)))
+        self._shown = np.concatenate((self._shown, np.zeros(more, np.bool_)))
+        self._view_from = np.concatenate((self._view_from, np.full(more, self._view_from[-1])))
+        if self._cells:
+            nothing = np.full(more * self._cells, _NONE)
+            self._cell_first = np.concatenate((self._cell_first, nothing))
+            self._cell_last = np.concatenate((self._cell_last, nothing))
+
+    def _lay_grid(self, arrived: _Waiting) -> None:
+        """Cells of equal width over the range of the first scores; the outer ones are open."""
+        finite = arrived.score[np.isfinite(arrived.score)]
+        low, high = (finite.min(), finite.max()) if len(finite) else (0.0, 0.0)
+        self._cells = max(self.LEAST_CELLS, self.CELLS // self.partitions)
+        self._low = float(low)
+        self._scale = (self._cells / (high - low)) if high > low else 0.0
+        if not np.isfinite(self._scale):
+            self._scale = 0.0
+        self._cell_first = np.full(self.partitions * self._cells, _NONE)
+        self._cell_last = np.full(self.partitions * self._cells, _NONE)
+
+    def _advance(self, arrived: _Waiting, offsets: Ints, until: Ints) -> Reported:
+        if self.partitions == 0:
+            return Reported.nothing()
+        if self._cells == 0 and len(arrived):
+            self._lay_grid(arrived)
+        self._make_room(len(arrived))
+        free = np.empty(len(self._score), np.int64)
+        free[: len(self._free)] = self._free
+        slots, free_count, view_from, views, partition, end, count, places, recomputed = (
+            advance_grid(
+                self.k,
+                self.panes.width,
+                self.panes.slide,
+                self.panes.on_arrival,
+                self.only_changes,
+                self.skyband,
+                self._low,
+                self._scale,
+                max(self._cells, 1),
+                arrived.score,
+                arrived.tie,
+                arrived.pane,
+                offsets,
+                until,
+                self._score,
+                self._tie,
+                self._pane,
+                self._dominators,
+                self._cell_next,
+                self._age_next,
+                free,
+                len(self._free),
+                self._cell_first,
+                self._cell_last,
+                self._oldest,
+                self._newest,
+                self._alive,
+                self._threshold,
+                self._done,
+                self._shown,
+                self._view_from,
+                self._views,
+            )
+        )
+        self._id[slots] = arrived.id
+        self._free = free[:free_count].copy()
+        self._view_from, self._views = view_from, views
+        self.recomputed += recomputed
+        return Reported.of(partition, end, count, self._id[places], self._score[places])
+
+    def _make_room(self, needed: int) -> None:
+        missing = needed - len(self._free)
+        if missing <= 0:
+            return
+        missing = max(missing, len(self._score))
+        fresh = np.arange(len(self._score) + missing - 1, len(self._score) - 1, -1)
+        self._free = np.concatenate((fresh, self._free))
+        for name in self._BY_SLOT:
+            old = getattr(self, f"_{name}")
+            setattr(self, f"_{name}", np.concatenate((old, np.zeros(missing, old.dtype))))
+
+    def _used(self) -> Ints:
+        used = np.ones(len(self._score), np.bool_)
+        used[self._free] = False
+        return np.flatnonzero(used)
+
+    def _kept_ids(self) -> Ints:
+        return self._id[self._used()]
+
+    def _rename_kept(self, places: Ints) -> None:
+        used = self._used()
+        self._id[used] = places[self._id[used]]
+
+    def _set_kept_ties(self, ties: Ints) -> None:
+        used = self._used()
+        self._tie[used] = ties[self._id[used]]
+
+    def _own_state(self) -> dict[str, Any]:
+        names = (*self._BY_SLOT, *self._BY_PARTITION, *self._OTHER)
+        own = {name: getattr(self, f"_{name}") for name in names}
+        return own | {"cells": self._cells, "low": self._low, "scale": self._scale}
+
+    def _restore_own(self, own: dict[str, Any]) -> None:
+        for name, value in own.items():
+            setattr(self, f"_{name}", value)
+
+    def _check_own(self) -> None:
+        used = self._used()
+        assert len(used) == int(self._alive.sum()), ("G1", len(used), self._alive)
+        for p in range(self.partitions):
+            members = []
+            for cell in range(p * self._cells, (p + 1) * self._cells):
+                slot = int(self._cell_first[cell])
+                while slot != _NONE:
+                    members.append(slot)
+                    slot = int(self._cell_next[slot])
+            assert len(members) == self._alive[p], ("G1", p, members)
+            view = self._views[self._view_from[p] : self._view_from[p + 1]].tolist()
+            ranked = sorted(members, key=lambda s: (self._score[s], self._tie[s]), reverse=True)
+            listed = sorted(view, key=lambda s: (self._score[s], self._tie[s]), reverse=True)
+            assert view == listed and set(view) <= set(members), ("G2", p, view)
+            assert view[: self.k] == ranked[: self.k], ("G3", p, view, ranked)
+            assert self.skyband or len(view) <= self.k, ("G3", p, view)

@@ -1,0 +1,389 @@
+"""What the certain operators have in common: records wait here until their window is due.
+
+A record belongs to a pane, and a pane's records expire together. Records wait, in any order, until
+time has passed their pane; then they are handed to the algorithm sorted by partition, pane and
+rank. Algorithms that may forget all but a pane's k best (``prunes``) never see the others: nor does
+the memory, since waiting records are pruned as they come.
+
+Waiting records cost O(1) each, and O(s log s) for the s survivors of a batch; with pruning, no more
+than twice k for each open pane of a partition wait, apart from ties with the k-th.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from crestline.core.errors import CrestlineError
+from crestline.core.operator import Reported
+from crestline.core.window import FOREVER, Panes
+from crestline.kernels.order import count_positions, is_ascending, pane_starts
+from crestline.kernels.select import select_groups, select_runs
+from crestline.types import Floats, Ints
+
+_LONG_AGO = -(1 << 62)
+#: Waiting records are pruned again when they have doubled, but not below this number.
+_PRUNE_AT_LEAST = 4096
+#: Result rows that one portion of ``advance_gradually`` may hold, roughly.
+_PORTION = 1 << 20
+
+
+def unit_panes(window: int | None, slide: int | None) -> Panes:
+    """The panes of a window given in records or in units of time; None: unbounded, each arrival."""
+    if (window is not None and window < 1) or (slide is not None and slide < 1):
+        raise CrestlineError(f"window and slide must be at least 1, not {window} and {slide}")
+    if slide is None:
+        return Panes(1, window or FOREVER, 1, on_arrival=True)
+    if window is None:
+        return Panes(slide, FOREVER, 1)
+    g = int(np.gcd(window, slide))
+    return Panes(g, window // g, slide // g)
+
+
+class StepOperator(ABC):
+    """A continuous top-k that answers at window ends; see ``core.operator.Operator``."""
+
+    #: Whether records beyond a pane's k best may be dropped before the algorithm sees them.
+    prunes: ClassVar[bool] = True
+
+    def __init__(
+        self, k: int, window: int | None, slide: int | None = None, *, only_changes: bool = False
+    ) -> None:
+        """The k best of the last ``window`` records, after every ``slide`` of them.
+
+        With ``times`` in ``observe`` the two are in the unit of the times instead. ``window=None``
+        forgets nothing; ``slide=None`` reports at every arrival. With ``only_changes`` a snapshot
+        that equals the one before it may be left out, and one that became empty is reported.
+        """
+        if k < 1:
+            raise CrestlineError(f"k must be at least 1, not {k}")
+        self.k, self.window, self.slide = k, window, slide
+        self.only_changes = only_changes
+        self.panes = unit_panes(window, slide)
+        self.partitions = 0
+        self.seen = 0
+        self._timed: bool | None = None
+        self._closed = _LONG_AGO  # panes before this one accept no more records
+        self._content_until = _LONG_AGO  # no window that ends after this pane holds anything yet
+        self._counts = np.zeros(0, np.int64)  # records so far, by partition (count windows)
+        self._wait = _Waiting.empty()
+        self._pruned_size = 0
+        self._last = Reported.nothing()
+
+    # -- records in ---------------------------------------------------------------------------
+
+    def observe(
+        self,
+        scores: Floats,
+        times: Ints | None = None,
+        partitions: Ints | None = None,
+        number_from: int | None = None,
+    ) -> Ints:
+        """Take records in, in any order as long as their panes have not been reported.
+
+        ``partitions`` are small integers from 0. Larger ids win ties until ``set_ties`` says
+        otherwise. Returns the places of the records that wait; see ``core.operator.Operator``.
+        """
+        scores = np.ascontiguousarray(scores, np.float64)
+        if self._timed is None:
+            self._timed = times is not None
+        elif self._timed != (times is not None):
+            raise CrestlineError("give times with every batch or with none")
+        count = len(scores)
+        if count == 0:
+            return np.empty(0, np.int64)
+        if partitions is not None:
+            self._grow(int(partitions.max()) + 1)
+        else:
+            self._grow(1)
+        if times is None:
+            kept, panes = self._observe_counted(scores, partitions)
+        else:
+            times = np.ascontiguousarray(times, np.int64)
+            kept, panes = self._observe_timed(scores, times, partitions)
+        if kept is None:
+            kept = np.arange(count)
+        if number_from is None:
+            ids = self.seen + kept
+        else:
+            ids = np.arange(number_from, number_from + len(kept))
+        self.seen += count
+        part = np.zeros(len(panes), np.int64) if partitions is None else partitions[kept]
+        self._wait = self._wait.plus(_Waiting(part, panes, scores[kept], ids, ids))
+        if self.prunes and len(self._wait) > max(2 * self._pruned_size, _PRUNE_AT_LEAST):
+            self._wait = self._wait.take(self._prune(self._wait))
+            self._pruned_size = len(self._wait)
+        return kept
+
+    def _observe_counted(self, scores: Floats, partitions: Ints | None) -> tuple[Ints | None, Ints]:
+        """Which records wait (None: all), and the panes of those."""
+        length = self.panes.length
+        if partitions is not None:
+            panes = count_positions(partitions, self._counts) // length
+            if not self.prunes or length == 1:
+                return None, panes
+            kept = self._prune(_Waiting(partitions, panes, scores, panes, panes))
+            return kept, panes[kept]
+        first = int(self._counts[0])
+        self._counts[0] += len(scores)
+        if not self.prunes or length == 1:
+            return None, np.arange(first, first + len(scores)) // length
+        to_boundary = length - first % length
+        inner = np.arange(to_boundary, len(scores), length)
+        kept = select_runs(scores, np.concatenate(([0], inner, [len(scores)])), self.k)
+        return kept, (first + kept) // length
+
+    def _observe_timed(
+        self, scores: Floats, times: Ints, partitions: Ints | None
+    ) -> tuple[Ints | None, Ints]:
+        length = self.panes.length
+        ascending = is_ascending(times)
+        earliest = times[0] if ascending else times.min()
+        if earliest // length < self._closed:
+            raise CrestlineError(
+                f"a record at {earliest} came after windows up to"
+                f" {self._closed * length} had been reported"
+            )
+        if not self.prunes or self.panes.on_arrival:
+            return None, times // length
+        if ascending and partitions is None:
+            kept = select_runs(scores, pane_starts(times, length), self.k)
+            return kept, times[kept] // length
+        panes = times // length
+        part = np.zeros(len(panes), np.int64) if partitions is None else partitions
+        kept = self._prune(_Waiting(part, panes, scores, panes, panes))
+        return kept, panes[kept]
+
+    def _prune(self, waiting: _Waiting) -> Ints:
+        """Places of each pane's k best, by partition; ties with the k-th stay."""
+        first, last = int(waiting.pane.min()), int(waiting.pane.max())
+        span = last - first + 1
+        if span * self.partitions <= 4 * len(waiting) + 1024:
+            groups = waiting.partition * span + (waiting.pane - first)
+            return select_groups(waiting.score, groups, span * self.partitions, self.k)
+        _, panes = np.unique(waiting.pane, return_inverse=True)
+        wide = int(panes.max()) + 1
+        if wide * self.partitions > 4 * len(waiting) + 1024:
+            _, groups = np.unique(waiting.partition * wide + panes, return_inverse=True)
+            return select_groups(waiting.score, groups, int(groups.max()) + 1, self.k)
+        groups = waiting.partition * wide + panes
+        return select_groups(waiting.score, groups, wide * self.partitions, self.k)
+
+    def _grow(self, partitions: int) -> None:
+        if partitions <= self.partitions:
+            return
+        more = partitions - self.partitions
+        self._counts = np.concatenate((self._counts, np.zeros(more, np.int64)))
+        self.partitions = partitions
+        self._grow_partitions(more)
+
+    # -- windows out --------------------------------------------------------------------------
+
+    def advance(self, to: int | None = None) -> Reported:
+        """Report, in order, every window end up to and including ``to``.
+
+        Counting windows take ``to`` from the records seen. With ``slide=None`` (every arrival) a
+        window that ends *at* a time t holds the records of that time too.
+        """
+        panes = self.panes
+        if self._timed is False or to is None:
+            if self._timed:
+                raise CrestlineError("a window on time needs the time to advance to")
+            until = self._counts // panes.length // panes.slide * panes.slide
+        else:
+            limit = to + 1 if panes.on_arrival else to // panes.length // panes.slide * panes.slide
+            until = np.full(self.partitions, limit, np.int64)
+            self._closed = max(self._closed, limit)
+        arrived = self._take_closed(until)
+        offsets = np.zeros(self.partitions + 1, np.int64)
+        np.cumsum(np.bincount(arrived.partition, minlength=self.partitions), out=offsets[1:])
+        reported = self._advance(arrived, offsets, until)
+        if panes.on_arrival:
+            reported = _with_end(reported, reported.end - 1)
+        else:
+            reported = _with_end(reported, reported.end * panes.length)
+        if len(reported):
+            self._last = reported
+        return reported
+
+    def advance_gradually(self, to: int | None = None) -> Iterator[Reported]:
+        """``advance``, in portions of about ``_PORTION`` result rows.
+
+        A stretch in which no window holds anything is passed over at once.
+        """
+        panes = self.panes
+        if self._timed is not True or to is None or panes.on_arrival or self.only_changes:
+            yield self.advance(to)
+            return
+        step = max(1, _PORTION // (self.k * max(1, self.partitions))) * panes.slide
+        goal = to // panes.length // panes.slide * panes.slide
+        while self._closed < goal:
+            start = self._closed
+            if start >= self._content_until:
+                if len(self._wait) == 0:
+                    break
+                start = max(start, int(self._wait.pane.min()))
+            yield self.advance(min(start + step, goal) * panes.length)
+        yield self.advance(to)
+
+    def _take_closed(self, until: Ints) -> _Waiting:
+        """Remove the records whose panes are over; sort them by partition, pane and rank."""
+        waiting = self._wait
+        if len(waiting) == 0:
+            return waiting
+        closed = waiting.pane < until[waiting.partition]
+        if closed.all():
+            self._wait = _Waiting.empty()
+        else:
+            self._wait = waiting.take(np.flatnonzero(~closed))
+            waiting = waiting.take(np.flatnonzero(closed))
+        self._pruned_size = len(self._wait)
+        if len(waiting):
+            self._content_until = max(
+                self._content_until, int(waiting.pane.max()) + self.panes.width
+            )
+        return waiting.take(_order_of(waiting)) if len(waiting) else waiting
+
+    def top(self, partition: int = 0) -> Ints:
+        """The ids of the partition's snapshot in the latest report, best first."""
+        places = np.flatnonzero(self._last.partition == partition)
+        if len(places) == 0:
+            return np.empty(0, np.int64)
+        return self._last.id[self._last.offset[places[-1]] : self._last.offset[places[-1] + 1]]
+
+    # -- ids, ties, state ---------------------------------------------------------------------
+
+    @property
+    def candidates(self) -> int:
+        """How many records are kept, waiting ones included."""
+        return len(self.ids())
+
+    def ids(self) -> Ints:
+        return np.concatenate((self._wait.id, self._kept_ids()))
+
+    def rename(self, places: Ints) -> None:
+        self._wait.id = places[self._wait.id]
+        self._rename_kept(places)
+
+    def set_ties(self, ties: Ints) -> None:
+        self._wait.tie = ties[self._wait.id]
+        self._set_kept_ties(ties)
+
+    def state(self) -> dict[str, Any]:
+        wait = self._wait
+        return {
+            "k": self.k,
+            "window": self.window,
+            "slide": self.slide,
+            "only_changes": self.only_changes,
+            "partitions": self.partitions,
+            "seen": self.seen,
+            "timed": self._timed,
+            "closed": int(self._closed),
+            "content_until": int(self._content_until),
+            "counts": self._counts,
+            "waiting": {name: getattr(wait, name) for name in _Waiting.__slots__},
+            "own": self._own_state(),
+        }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        operator = cls(
+            state["k"], state["window"], state["slide"], only_changes=state["only_changes"]
+        )
+        operator._grow(state["partitions"])
+        operator.seen, operator._timed = state["seen"], state["timed"]
+        operator._closed, operator._counts = state["closed"], state["counts"]
+        operator._content_until = state["content_until"]
+        operator._wait = _Waiting(**state["waiting"])
+        operator._pruned_size = len(operator._wait)
+        operator._restore_own(state["own"])
+        return operator
+
+    def _check(self) -> None:
+        """W1: no waiting record is of a closed pane. W2: no NaN. W3: partitions are known."""
+        wait = self._wait
+        assert self._timed is False or (wait.pane >= self._closed).all(), "W1"
+        assert not np.isnan(wait.score).any(), "W2"
+        assert ((wait.partition >= 0) & (wait.partition < self.partitions)).all(), "W3"
+        self._check_own()
+
+    # -- what an algorithm adds ---------------------------------------------------------------
+
+    @abstractmethod
+    def _advance(self, arrived: _Waiting, offsets: Ints, until: Ints) -> Reported:
+        """Handle all panes before ``until[p]``; ends are in panes."""
+
+    @abstractmethod
+    def _grow_partitions(self, more: int) -> None: ...
+
+    @abstractmethod
+    def _kept_ids(self) -> Ints: ...
+
+    @abstractmethod
+    def _rename_kept(self, places: Ints) -> None: ...
+
+    @abstractmethod
+    def _set_kept_ties(self, ties: Ints) -> None: ...
+
+    @abstractmethod
+    def _own_state(self) -> dict[str, Any]: ...
+
+    @abstractmethod
+    def _restore_own(self, own: dict[str, Any]) -> None: ...
+
+    def _check_own(self) -> None:
+        """The algorithm's own invariants."""
+
+
+class _Waiting:
+    """Records whose windows are not due yet: parallel arrays."""
+
+    __slots__ = ("id", "pane", "partition", "score", "tie")
+
+    def __init__(self, partition: Ints, pane: Ints, score: Floats, tie: Ints, id: Ints) -> None:
+        self.partition, self.pane, self.score, self.tie, self.id = partition, pane, score, tie, id
+
+    @classmethod
+    def empty(cls) -> _Waiting:
+        none = np.empty(0, np.int64)
+        return cls(none, none, np.empty(0), none, none)
+
+    def __len__(self) -> int:
+        return len(self.pane)
+
+    def take(self, places: Ints) -> _Waiting:
+        return _Waiting(*(column[places] for column in self._columns()))
+
+    def plus(self, other: _Waiting) -> _Waiting:
+        if len(self) == 0:
+            return other
+        pairs = zip(self._columns(), other._columns(), strict=True)
+        return _Waiting(*(np.concatenate(pair) for pair in pairs))
+
+    def _columns(self) -> tuple[Any, ...]:
+        return self.partition, self.pane, self.score, self.tie, self.id
+
+
+def _order_of(waiting: _Waiting) -> Ints:
+    """Places by partition, pane, then best first."""
+    single = not waiting.partition.any()
+    if single and (waiting.pane[1:] > waiting.pane[:-1]).all():
+        return np.arange(len(waiting))
+    best: Ints = np.argsort(-waiting.score)
+    ranked = waiting.score[best]
+    if (ranked[1:] == ranked[:-1]).any():
+        best = np.lexsort((-waiting.tie, -waiting.score))
+    by_pane: Ints = best[np.argsort(waiting.pane[best], kind="stable")]
+    if single:
+        return by_pane
+    ordered: Ints = by_pane[np.argsort(waiting.partition[by_pane], kind="stable")]
+    return ordered
+
+
+def _with_end(reported: Reported, end: Ints) -> Reported:
+    return Reported(reported.partition, end, reported.offset, reported.id, reported.score)
+

@@ -1,0 +1,55 @@
+"""``crestline algorithms``: all that ``USING`` can name."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+
+def algorithms(
+    as_json: Annotated[bool, typer.Option("--json", help="As a JSON list, for scripts.")] = False,
+) -> None:
+    """List the algorithms that a query can name with USING.
+
+    \b
+    [bold]Examples[/]
+      crestline algorithms
+      crestline algorithms --json
+      crestline explain 'SELECT TOP 3 id FROM s [ROWS 100 SLIDE 10]
+        ORDER BY x DESC USING PRETOPK'
+    """
+    from crestline.planner import FAMILIES
+    from crestline.planner import algorithms as catalogue
+
+    if as_json:
+        fields = ("name", "family", "available", "exact", "summary", "cost", "keeps")
+        known = [{field: getattr(each, field) for field in fields} for each in catalogue()]
+        print(json.dumps(known, indent=2))
+        return
+
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console()
+    for family, title in FAMILIES.items():
+        members = [each for each in catalogue() if each.family == family]
+        table = Table(title=Text(title, "bold"), title_justify="left", expand=True)
+        table.add_column("USING", min_width=max(len(each.name) for each in catalogue()))
+        table.add_column("", min_width=len("available"))
+        table.add_column("what it does", ratio=3)
+        costs = any(each.cost for each in members)
+        if costs:
+            table.add_column("cost", ratio=2)
+            table.add_column("keeps", ratio=2)
+        for each in members:
+            state = Text("available", "green") if each.available else Text("not yet", "dim")
+            row = [Text(each.name, "bold" if each.available else ""), state, Text(each.summary)]
+            table.add_row(*row, *([Text(each.cost), Text(each.keeps)] if costs else []))
+        console.print(table)
+    console.print(Text("C is the number of panes in a window, H_C = 1 + 1/2 + ... + 1/C.", "dim"))
+
+
+__all__ = ["algorithms"]

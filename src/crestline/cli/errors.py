@@ -1,0 +1,78 @@
+"""How a command ends when it cannot do what it was asked: one message, one exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from crestline.core.errors import CrestlineError, RecordError, SourceError, StateError
+
+INTERNAL, USAGE, DATA, INTERRUPTED = 1, 2, 3, 130
+#: What a shell reports for a program that wrote into a closed pipe (``crestline run ... | head``).
+BROKEN_PIPE = 141
+
+
+class Misuse(CrestlineError):
+    """A command line that contradicts itself or leaves out what is needed."""
+
+
+def exit_code(error: BaseException) -> int:
+    """The exit code that an error stands for.
+
+    >>> exit_code(SourceError("no such file")), exit_code(Misuse("which?")), exit_code(OSError())
+    (3, 2, 1)
+    """
+    if isinstance(error, SourceError | RecordError | StateError):
+        return DATA
+    if isinstance(error, CrestlineError):
+        return USAGE
+    return INTERRUPTED if isinstance(error, KeyboardInterrupt) else INTERNAL
+
+
+class Commands(TyperGroup):
+    """The commands; whatever one of them raises becomes a message and an exit code."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except (typer.Exit, typer.Abort, typer.TyperException):
+            raise  # typer's own words on how to end, and on options that do not exist
+        except BrokenPipeError as error:
+            # The reader has gone; let Python's last flush go nowhere instead of failing.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(BROKEN_PIPE) from error
+        except (KeyboardInterrupt, Exception) as error:
+            tell(error, ctx.invoked_subcommand)
+            raise typer.Exit(exit_code(error)) from error
+
+
+def tell(error: BaseException, command: str | None = None) -> None:
+    """Say on stderr what went wrong, with a traceback only if CRESTLINE_DEBUG asks for it."""
+    from rich.console import Console
+    from rich.text import Text
+
+    if os.environ.get("CRESTLINE_DEBUG", "0") not in ("", "0"):
+        traceback.print_exception(error)
+    console = Console(stderr=True)
+    if isinstance(error, KeyboardInterrupt):
+        console.print(Text("interrupted: unfinished files were removed"), soft_wrap=True)
+        return
+    if isinstance(error, CrestlineError):
+        message = str(error)
+        if isinstance(error, Misuse) and command:
+            message += f"\nsee: crestline {command} --help"
+    else:
+        message = (
+            f"{type(error).__name__}: {error}\nThis is a fault of Crestline, not of your query or"
+            " data. Please report it, with what CRESTLINE_DEBUG=1 shows."
+        )
+    # Lines stay as they are: a QueryError marks a place in the line above.
+    console.print(Text.assemble(("error: ", "bold red"), message), soft_wrap=True)
+
+
+__all__ = ["DATA", "INTERNAL", "INTERRUPTED", "USAGE", "Commands", "Misuse", "exit_code", "tell"]

@@ -1,0 +1,259 @@
+"""Result files: by extension, portion by portion, and complete or not there at all.
+
+A file is written under a hidden name beside its place, flushed to the disk and only then renamed.
+The files of one run appear together at its end; if the run fails, none does and old ones stay as
+they are.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, Protocol
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from crestline.cli.errors import Misuse
+from crestline.cli.plain import csv_header, csv_lines, json_lines
+from crestline.core.errors import SourceError
+
+#: Rows turned into text at a time.
+TEXT_ROWS = 1 << 16
+#: Rows gathered before a parquet row group is written.
+_GROUP_ROWS = 1 << 17
+PLACEHOLDER = "{query}"
+
+
+class Writer(Protocol):
+    """Writes tables of one schema into an open file."""
+
+    def write(self, table: pa.Table) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class TextWriter:
+    """A header, then lines; ``lines`` turns a batch into text."""
+
+    def __init__(
+        self, file: BinaryIO, lines: Callable[[pa.RecordBatch], bytes], header: bytes = b""
+    ) -> None:
+        self._file, self._lines = file, lines
+        file.write(header)
+
+    def write(self, table: pa.Table) -> None:
+        for batch in table.to_batches(max_chunksize=TEXT_ROWS):
+            self._file.write(self._lines(batch))
+
+    def close(self) -> None:
+        self._file.flush()
+
+
+class ParquetWriter:
+    """Row groups of a sensible size, however small the tables that come."""
+
+    def __init__(self, file: BinaryIO, schema: pa.Schema) -> None:
+        self._writer = pq.ParquetWriter(file, schema)
+        self._waiting: list[pa.Table] = []
+        self._rows = 0
+
+    def write(self, table: pa.Table) -> None:
+        self._waiting.append(table)
+        self._rows += table.num_rows
+        if self._rows >= _GROUP_ROWS:
+            self._write_group()
+
+    def _write_group(self) -> None:
+        if self._waiting:
+            self._writer.write_table(pa.concat_tables(self._waiting).combine_chunks())
+        self._waiting, self._rows = [], 0
+
+    def close(self) -> None:
+        self._write_group()
+        self._writer.close()
+
+
+def _csv(file: BinaryIO, schema: pa.Schema) -> Writer:
+    return TextWriter(file, csv_lines, csv_header(schema))
+
+
+def _json(file: BinaryIO, schema: pa.Schema) -> Writer:
+    return TextWriter(file, json_lines)
+
+
+_FORMATS: dict[str, Callable[[BinaryIO, pa.Schema], Writer]] = {
+    ".jsonl": _json,
+    ".ndjson": _json,
+    ".csv": _csv,
+    ".parquet": ParquetWriter,
+}
+
+
+class _File:
+    """One file on its way; its hidden name is one that ``.gitignore`` and sources leave out."""
+
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        self.target, self.schema = path.resolve(), schema
+        self.partial = self.target.with_name(f".{self.target.name}.partial-{os.getpid()}")
+        self._file = self.partial.open("wb")
+        self._writer = _FORMATS[path.suffix.lower()](self._file, schema)
+
+    def write(self, table: pa.Table) -> None:
+        try:
+            self._writer.write(table)
+        except OSError as error:
+            raise _cannot_write(self.target, error) from error
+
+    def close(self) -> None:
+        """Everything to the disk, still under the hidden name."""
+        try:
+            self._writer.close()
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._file.close()
+        except OSError as error:
+            raise _cannot_write(self.target, error) from error
+
+    def appear(self) -> None:
+        try:
+            self.partial.replace(self.target)
+            _sync_folder(self.target.parent)
+        except OSError as error:
+            raise _cannot_write(self.target, error) from error
+
+    def remove(self) -> None:
+        """Whatever is left under the hidden name."""
+        with suppress(OSError):  # what could not be written is removed anyway
+            self._file.close()
+        self.partial.unlink(missing_ok=True)
+
+
+class Outputs:
+    """The files of a run; they appear at the end of ``with Outputs() as outputs``."""
+
+    def __init__(self) -> None:
+        self._files: dict[Path, _File] = {}
+        self._made: list[Path] = []
+
+    def open(self, path: Path, schema: pa.Schema) -> Writer:
+        """A writer to ``path``; the same one if it is already open for the same columns."""
+        check_file_name(path)
+        known = self._files.get(path.resolve())
+        if known is not None:
+            if not known.schema.equals(schema):
+                raise Misuse(f"{path} cannot hold two tables with different columns")
+            return known
+        if path.is_dir():
+            raise Misuse(f"{path} is a folder: give the name of a file")
+        try:
+            self._make_folder(path.resolve().parent)
+            file = _File(path, schema)
+        except OSError as error:
+            raise _cannot_write(path, error) from error
+        self._files[file.target] = file
+        return file
+
+    def _make_folder(self, folder: Path) -> None:
+        missing = [f for f in (folder, *folder.parents) if not f.exists()]
+        for made in reversed(missing):
+            made.mkdir()
+            self._made.append(made)
+
+    def __enter__(self) -> Outputs:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            if kind is None:
+                for file in self._files.values():
+                    file.close()
+                for file in self._files.values():
+                    file.appear()
+        finally:
+            for file in self._files.values():
+                file.remove()
+            if not any(file.target.exists() for file in self._files.values()):
+                for folder in reversed(self._made):
+                    folder.rmdir()
+
+
+def _cannot_write(path: Path, error: OSError) -> SourceError:
+    return SourceError(f"cannot write {path}: {error.strerror or error}")
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a rename survive a power cut."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """A small file of any kind, complete or not there at all."""
+    partial = path.with_name(f".{path.name}.partial-{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_bytes(content)
+        partial.replace(path)
+    except OSError as error:
+        raise _cannot_write(path, error) from error
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def check_file_name(path: Path) -> None:
+    """Raise Misuse if the extension does not say what to write."""
+    if path.suffix.lower() not in _FORMATS:
+        raise Misuse(
+            f"cannot tell from the name {str(path)!r} what to write: end it in"
+            f" {', '.join(_FORMATS)}"
+        )
+
+
+def destinations(out: str, schemas: Mapping[str, pa.Schema]) -> dict[str, Path]:
+    """The file of each query: one for all, one each by ``{query}``, or a folder of parquet files.
+
+    >>> columns = pa.schema([("rank", pa.int64())])
+    >>> destinations("top-{query}.csv", {"a": columns, "b": columns})["b"].name
+    'top-b.csv'
+    """
+    folder = not Path(out).suffix or out.endswith("/") or Path(out).is_dir()
+    if folder or PLACEHOLDER in out:
+        for name in schemas:
+            if "/" in name or "\0" in name or name.startswith("."):
+                raise Misuse(f"the query name {name!r} cannot be part of a file name: rename it")
+    if PLACEHOLDER in out:
+        found = {name: Path(out.replace(PLACEHOLDER, name)) for name in schemas}
+    elif folder:
+        found = {name: Path(out, f"{name}.parquet") for name in schemas}
+    else:
+        found = dict.fromkeys(schemas, Path(out))
+        kinds = {str(schema.remove_metadata()) for schema in schemas.values() if schema.names}
+        if len(kinds) > 1:
+            raise Misuse(
+                f"{len(schemas)} queries with different columns do not fit into {out}: write one"
+                f" file each with {PLACEHOLDER} in the name ({_with_placeholder(out)}), or name a"
+                " folder"
+            )
+    for path in found.values():
+        check_file_name(path)
+    return found
+
+
+def _with_placeholder(out: str) -> str:
+    path = Path(out)
+    return str(path.with_name(f"{path.stem}-{PLACEHOLDER}{path.suffix}"))
+
+
+__all__ = ["Outputs", "TextWriter", "Writer", "check_file_name", "destinations", "write_whole"]

@@ -1,0 +1,136 @@
+"""Results on a terminal: a table that shows the first and the last rows of a long result."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import deque
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+#: Columns whose change begins a new group of rows.
+_GROUPS = ("window_end", "at")
+
+
+class Shown:
+    """Collects what a terminal will show of one query's rows; never holds more than that."""
+
+    def __init__(self, name: str, limit: int) -> None:
+        """``limit`` rows at most, half of them from the end; 0 means all."""
+        self.name, self.total = name, 0
+        self._all = limit == 0
+        self._head_limit = (limit + 1) // 2
+        self._columns: list[str] = []
+        self._right: list[bool] = []
+        self._head: list[tuple[Any, ...]] = []
+        self._tail: deque[tuple[Any, ...]] = deque(maxlen=limit // 2)
+
+    def write(self, table: pa.Table) -> None:
+        if not self._columns:
+            self._columns = table.column_names
+            self._right = [_is_number(field.type) for field in table.schema]
+        self.total += table.num_rows
+        room = table.num_rows if self._all else self._head_limit - len(self._head)
+        self._head += _rows(table.slice(0, room))
+        rest = table.slice(room)
+        if self._tail.maxlen and rest.num_rows:
+            self._tail += _rows(rest.slice(max(0, rest.num_rows - self._tail.maxlen)))
+
+    def close(self) -> None:
+        """Nothing to do: a table is shown when asked for."""
+
+    @property
+    def hidden(self) -> int:
+        return self.total - len(self._head) - len(self._tail)
+
+    def print(self, console: Console) -> None:
+        if not self.total:
+            console.print(Text(f"{self.name}: no result rows"))
+            return
+        table = Table(title=Text(self.name, "bold"), title_justify="left")
+        places = [i for i, name in enumerate(self._columns) if name != "query"]
+        for i in places:
+            table.add_column(Text(self._columns[i]), justify="right" if self._right[i] else "left")
+        groups = [i for i in places if self._columns[i] in _GROUPS]
+        self._add(table, self._head, places, groups)
+        if self.hidden:
+            table.add_section()
+            table.add_row(*["..." for _ in places], style="dim")
+            table.add_section()
+        self._add(table, list(self._tail), places, groups)
+        console.print(table)
+        if self.hidden:
+            note = (
+                f"{self.total:,} rows, {self.hidden:,} of them not shown: --show 0 shows all here,"
+                " --out FILE or a pipe takes them all"
+            )
+            console.print(Text(note, "dim"), soft_wrap=True)
+
+    @staticmethod
+    def _add(
+        table: Table, rows: list[tuple[Any, ...]], places: list[int], groups: list[int]
+    ) -> None:
+        before: list[Any] | None = None
+        for row in rows:
+            group = [row[i] for i in groups]
+            if before is not None and group != before:
+                table.add_section()
+            before = group
+            table.add_row(*[Text(cell(row[i])) for i in places])
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    integer = pa.types.is_integer(kind) or pa.types.is_decimal(kind)
+    return bool(integer or pa.types.is_floating(kind))
+
+
+def _rows(table: pa.Table) -> list[tuple[Any, ...]]:
+    # Python has no times finer than microseconds.
+    for i, field in enumerate(table.schema):
+        if pa.types.is_timestamp(field.type) and field.type.unit == "ns":
+            column = table.column(i).cast(pa.timestamp("us", field.type.tz), safe=False)
+            table = table.set_column(i, field.name, column)
+    columns = [column.to_pylist() for column in table.columns]
+    return list(zip(*columns, strict=True))
+
+
+def cell(value: Any) -> str:
+    """A value as people read it; nothing in it can steer the terminal.
+
+    >>> cell(1234567.5), cell(None), cell("a" + chr(27) + "[31m")
+    ('1,234,567.5', 'NULL', 'a\\\\x1b[31m')
+    """
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return f"{value:,.10g}"
+    if isinstance(value, datetime):
+        return moment(value)
+    text = str(value)
+    if text.isprintable():
+        return text
+    return "".join(c if _harmless(c) else c.encode("unicode_escape").decode() for c in text)
+
+
+def _harmless(character: str) -> bool:
+    return character == " " or not unicodedata.category(character).startswith(("C", "Z"))
+
+
+def moment(time: datetime) -> str:
+    """A time in UTC, to the second where it is a whole one.
+
+    >>> moment(datetime(2024, 1, 2, 3, 4, 5)), moment(datetime(2024, 1, 2, 3, 4, 5, 600000))
+    ('2024-01-02 03:04:05', '2024-01-02 03:04:05.6')
+    """
+    utc = time if time.tzinfo is None else time.astimezone(UTC)
+    text = f"{utc:%Y-%m-%d %H:%M:%S}"
+    return f"{text}.{utc.microsecond:06}".rstrip("0") if utc.microsecond else text
+
+
+__all__ = ["Shown", "cell", "moment"]

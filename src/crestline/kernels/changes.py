@@ -1,0 +1,82 @@
+"""What changed from one snapshot to the next, for every partition in one call."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crestline.kernels.compile import kernel
+from crestline.kernels.output import room_for
+from crestline.types import Ints
+
+LEAVE, MOVE, ENTER = 0, 1, 2
+
+
+@kernel
+def _write(
+    table: Ints, filled: int, at: int, partition: int, change: int, rank: int, previous: int, id: int
+) -> Ints:
+    table = room_for(table, filled, 6)
+    table[filled] = at
+    table[filled + 1] = partition
+    table[filled + 2] = change
+    table[filled + 3] = rank
+    table[filled + 4] = previous
+    table[filled + 5] = id
+    return table
+
+
+@kernel
+def diff_snapshots(
+    shown_from: Ints,
+    shown: Ints,
+    partition: Ints,
+    end: Ints,
+    offset: Ints,
+    id: Ints,
+    rank_of: Ints,
+) -> tuple[Ints, Ints, Ints]:
+    """Changes as rows of (at, partition, change, rank, previous rank, id); ranks count from 1.
+
+    What partition p showed last is ``shown[shown_from[p] : shown_from[p + 1]]``. The new snapshots
+    come sorted by partition, then end; no snapshot means no change. ``rank_of`` is zeroed room for
+    every id.
+
+    Returns the rows, flat, and what is shown now.
+    """
+    partitions = len(shown_from) - 1
+    table = np.empty(6 * 64, np.int64)
+    filled = 0
+    new_from = np.zeros(partitions + 1, np.int64)
+    new_shown = np.empty(max(64, len(shown)), np.int64)
+    kept = 0
+    at_snapshot = 0
+    for p in range(partitions):
+        before = shown[shown_from[p] : shown_from[p + 1]]
+        while at_snapshot < len(partition) and partition[at_snapshot] == p:
+            now = id[offset[at_snapshot] : offset[at_snapshot + 1]]
+            at = end[at_snapshot]
+            at_snapshot += 1
+            for i in range(len(now)):
+                rank_of[now[i]] = i + 1
+            for i in range(len(before)):
+                if rank_of[before[i]] == 0:
+                    table = _write(table, filled, at, p, LEAVE, 0, i + 1, before[i])
+                    filled += 6
+            for i in range(len(now)):
+                rank_of[now[i]] = 0
+            for i in range(len(before)):
+                rank_of[before[i]] = i + 1
+            for i in range(len(now)):
+                previous = rank_of[now[i]]
+                if previous != i + 1:
+                    change = ENTER if previous == 0 else MOVE
+                    table = _write(table, filled, at, p, change, i + 1, previous, now[i])
+                    filled += 6
+            for i in range(len(before)):
+                rank_of[before[i]] = 0
+            before = now
+        new_shown = room_for(new_shown, kept, len(before))
+        new_shown[kept : kept + len(before)] = before
+        kept += len(before)
+        new_from[p + 1] = kept
+    return table[:filled].copy(), new_from, new_shown[:kept].copy()

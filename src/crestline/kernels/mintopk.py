@@ -1,0 +1,187 @@
+"""MinTopk's super-top-k lists, all partitions in one call. See ``crestline.certain.mintopk``."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crestline.kernels.compile import kernel
+from crestline.kernels.output import before, first_without, room_for
+from crestline.types import Bools, Floats, Ints
+
+
+@kernel
+def _insert_pane(
+    chain: Ints,
+    head: int,
+    tail: int,
+    first: int,
+    last: int,
+    k: int,
+    scores: Floats,
+    ties: Ints,
+    dominators: Ints,
+    spare: Ints,
+) -> tuple[int, int]:
+    """Merge the records ``first .. last`` (best first) of the newest pane into the list.
+
+    Every listed record that ranks behind a new one has one dominator more, and leaves the list at
+    its k-th. Returns the new tail and the place of the best new record.
+    """
+    low, high = head, tail
+    while low < high:
+        middle = (low + high) >> 1
+        if before(scores, ties, first, chain[middle]):
+            high = middle
+        else:
+            low = middle + 1
+    place = low
+    behind = tail - place
+    spare[:behind] = chain[place:tail]
+    new, old, at = first, 0, place
+    while new < last or old < behind:
+        if new < last and (old == behind or before(scores, ties, new, spare[old])):
+            dominators[new] = new - first
+            chain[at] = new
+            new += 1
+            at += 1
+        else:
+            record = spare[old]
+            old += 1
+            dominators[record] += new - first
+            if dominators[record] < k:
+                chain[at] = record
+                at += 1
+    return at, place
+
+
+@kernel
+def _purge(chain: Ints, head: int, tail: int, k: int, panes: Ints, oldest: int) -> int:
+    """Drop the records of panes before ``oldest``; return the new head.
+
+    They can stand only among the first k survivors: what ranks before an expired record is expired
+    itself or dominates it, and it has fewer than k dominators (Lemma 4.4).
+    """
+    alive, stop = 0, head
+    while stop < tail and alive < k:
+        alive += panes[chain[stop]] >= oldest
+        stop += 1
+    if alive == stop - head:
+        return head
+    at = stop
+    for i in range(stop - 1, head - 1, -1):
+        if panes[chain[i]] >= oldest:
+            at -= 1
+            chain[at] = chain[i]
+    return at
+
+
+@kernel
+def advance_mintopk(
+    k: int,
+    width: int,
+    slide: int,
+    on_arrival: bool,
+    only_changes: bool,
+    scores: Floats,
+    ties: Ints,
+    panes: Ints,
+    dominators: Ints,
+    listed: Ints,
+    arrived: Ints,
+    done: Ints,
+    shown: Bools,
+    until: Ints,
+) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints]:
+    """Report every window that ends by ``until[p]`` for each partition p, and slide the lists.
+
+    Records are places in ``scores``, ``ties``, ``panes`` and ``dominators``: first the listed ones
+    (partition p holds ``listed[p] .. listed[p + 1]``, best first), then the new ones (``arrived[p]
+    .. arrived[p + 1]``, by pane and then best first). ``dominators``, ``done`` (the last window end
+    already handled) and ``shown`` (whether the last snapshot held anything) are updated in place.
+
+    Returns the kept records as offsets and places, and the snapshots as partitions, ends, counts
+    and places.
+    """
+    partitions = len(listed) - 1
+    longest = 0
+    for p in range(partitions):
+        longest = max(longest, listed[p + 1] - listed[p] + arrived[p + 1] - arrived[p])
+    chain = np.empty(longest, np.int64)
+    spare = np.empty(longest, np.int64)
+    kept = np.empty(listed[partitions] + arrived[partitions] - arrived[0], np.int64)
+    kept_from = np.zeros(partitions + 1, np.int64)
+    filled = 0
+    out_partition = np.empty(64, np.int64)
+    out_end = np.empty(64, np.int64)
+    out_count = np.empty(64, np.int64)
+    out_record = np.empty(64 * min(k, 64), np.int64)
+    snapshots, reported = 0, 0
+
+    for p in range(partitions):
+        head, tail = 0, listed[p + 1] - listed[p]
+        for i in range(tail):
+            chain[i] = listed[p] + i
+        new, stop = arrived[p], arrived[p + 1]
+        end = done[p]
+        while True:
+            # The next window end at which there is something to say.
+            if on_arrival:
+                if new == stop:
+                    break
+                end = panes[new] + 1
+            else:
+                due = until[p] + 1
+                if new < stop:
+                    due = (panes[new] // slide + 1) * slide
+                if head < tail and not only_changes:
+                    due = end + slide
+                elif head < tail:
+                    for i in range(head, min(head + k, tail)):
+                        expiry = first_without(panes[chain[i]], width, slide)
+                        due = min(due, max(expiry, end + slide))
+                if due > until[p]:
+                    break
+                end = due
+            changed = False
+            while new < stop and panes[new] < end:
+                first = new
+                while new < stop and panes[new] == panes[first]:
+                    new += 1
+                if panes[first] >= end - width:
+                    last = min(new, first + k)
+                    tail, place = _insert_pane(
+                        chain, head, tail, first, last, k, scores, ties, dominators, spare
+                    )
+                    changed |= place < head + k
+            purged = _purge(chain, head, tail, k, panes, end - width)
+            changed |= purged != head
+            head = purged
+            count = min(k, tail - head)
+            if only_changes:
+                report = changed and (count > 0 or shown[p])
+            else:
+                report = count > 0
+            if report:
+                shown[p] = count > 0
+                out_partition = room_for(out_partition, snapshots, 1)
+                out_end = room_for(out_end, snapshots, 1)
+                out_count = room_for(out_count, snapshots, 1)
+                out_record = room_for(out_record, reported, count)
+                out_partition[snapshots] = p
+                out_end[snapshots] = end
+                out_count[snapshots] = count
+                out_record[reported : reported + count] = chain[head : head + count]
+                snapshots += 1
+                reported += count
+        done[p] = max(done[p], end if on_arrival else until[p])
+        kept[filled : filled + tail - head] = chain[head:tail]
+        filled += tail - head
+        kept_from[p + 1] = filled
+    return (
+        kept_from,
+        kept[:filled].copy(),
+        out_partition[:snapshots].copy(),
+        out_end[:snapshots].copy(),
+        out_count[:snapshots].copy(),
+        out_record[:reported].copy(),
+    )

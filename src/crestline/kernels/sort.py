@@ -1,0 +1,26 @@
+"""Sorting records best first inside kernels."""
+
+from __future__ import annotations
+
+from crestline.kernels.compile import kernel
+from crestline.kernels.output import before
+from crestline.types import Floats, Ints
+
+
+@kernel
+def sort_records(records: Ints, count: int, spare: Ints, scores: Floats, ties: Ints) -> None:
+    """Sort ``records[:count]`` best first, by merging; ``spare`` is room for as many."""
+    width = 1
+    while width < count:
+        for low in range(0, count, 2 * width):
+            middle, high = min(low + width, count), min(low + 2 * width, count)
+            a, b = low, middle
+            for at in range(low, high):
+                if b >= high or (a < middle and not before(scores, ties, records[b], records[a])):
+                    spare[at] = records[a]
+                    a += 1
+                else:
+                    spare[at] = records[b]
+                    b += 1
+        records[:count] = spare[:count]
+        width *= 2

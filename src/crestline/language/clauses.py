@@ -1,0 +1,298 @@
+"""The clauses behind FROM, each to the fields of ``Query`` that it sets.
+
+They may come in any order, each once. A new clause is one method, one line in the table and a line
+of ``Query.__str__``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from crestline.core.errors import QueryError
+from crestline.language.cursor import Cursor
+from crestline.language.expression import Expression
+from crestline.language.query import (
+    COMBINATIONS,
+    EMISSIONS,
+    LATE,
+    SEMANTICS,
+    Combine,
+    Option,
+    OrderTerm,
+    Probability,
+    Selected,
+    default_name,
+)
+from crestline.language.tokens import Kind, Token, did_you_mean
+
+#: Clauses of other query languages, and what to do instead.
+ELSEWHERE = {
+    "GROUP": "write PARTITION BY: every partition has its own top k",
+    "HAVING": "filter records with WHERE",
+    "LIMIT": "k stands in SELECT TOP k",
+    "OFFSET": "select a larger k",
+    "JOIN": "a query reads one stream",
+    "UNION": "write several queries, separated by ;",
+    "OVER": "an expression looks at one record: window functions are not available",
+    "NULLS": "NULL is the smallest value: last with DESC, first with ASC",
+    "WINDOW": "the window stands in brackets behind the stream",
+    "WITHIN": "the window stands in brackets behind the stream",
+    "LATE": "write LATENESS 10 SECONDS LATE REVISE",
+    "ON": "the event-time column stands in the window: [RANGE 1 HOUR ON ts]",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _CombinedOrder:
+    """``ORDER BY SUM(v) DESC``, which is only allowed beside the same COMBINE."""
+
+    function: str
+    value: Expression
+    weights: tuple[tuple[str, float], ...]
+    descending: bool
+
+
+class Clauses(Cursor):
+    """Reads clauses; columns that will need distinct names come with their place."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._clauses: dict[str, Callable[[], dict[str, Any]]] = {
+            "WHERE": self._where,
+            "PARTITION": self._partition_by,
+            "COMBINE": self._combine,
+            "WITH": self._probability,
+            "ORDER": self._order_by,
+            "KEY": self._key,
+            "LATENESS": self._lateness,
+            "FREQUENCY": self._frequency,
+            "EMIT": self._emit,
+            "EXACT": self._exact,
+            "APPROXIMATE": self._approximate,
+            "USING": self._using,
+        }
+
+    def clauses(self) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        seen: set[str] = set()
+        while not (self.token.kind is Kind.END or self.token.is_symbol(";")):
+            word = self.token.keyword
+            if word not in self._clauses:
+                raise self._no_clause(word)
+            kind = "EXACT" if word == "APPROXIMATE" else word
+            if kind in seen:
+                hint = "write either EXACT or APPROXIMATE" if kind == "EXACT" else ""
+                raise self.error(f"a second {word} clause", hint=hint or "write each clause once")
+            seen.add(kind)
+            found.update(self._clauses[word]())
+        found["order_by"] = self._order(found)
+        return found
+
+    def _no_clause(self, word: str) -> QueryError:
+        token = self.token
+        known = [*self._clauses, "ASC", "DESC", "AND", "OR"]
+        hint = ELSEWHERE.get(word) or did_you_mean(word, known)
+        return self.error(
+            f"{token.described()} does not begin a clause",
+            hint=hint or f"the clauses are {', '.join(self._clauses)}",
+        )
+
+    def _where(self) -> dict[str, Any]:
+        self.expect("WHERE")
+        return {"where": self.expression()}
+
+    def _partition_by(self) -> dict[str, Any]:
+        self.expect("PARTITION", "BY")
+        return {"partition_by": self.listed(self.selected)}
+
+    def selected(self) -> tuple[Selected, Token]:
+        token = self.token
+        expression = self.expression()
+        name = self.name("a column name") if self.takes("AS") else default_name(expression)
+        after = self.token
+        if after.kind in (Kind.WORD, Kind.QUOTED) and self.ahead().keyword in ("FROM", "AS"):
+            raise self.error(
+                f"expected a comma, AS or FROM before {after.described()}", after, "write AS"
+            )
+        return Selected(expression, name), token
+
+    def _order_by(self) -> dict[str, Any]:
+        token = self.token
+        self.expect("ORDER", "BY")
+        function, opened = self.token.keyword, self.ahead()
+        if function in COMBINATIONS and opened.is_symbol("("):
+            self.at += 2
+            value, weights = self._combined(function)
+            order = _CombinedOrder(function, value, weights, self._descending())
+            return {"order_by": order, "order_token": token}
+        return {"order_by": self.order_terms(), "order_token": token}
+
+    def order_terms(self) -> tuple[OrderTerm, ...]:
+        return tuple(self.listed(lambda: OrderTerm(self.expression(), self._descending())))
+
+    def _descending(self) -> bool:
+        descending = self.takes("DESC")
+        if not descending:
+            self.takes("ASC")
+        return descending
+
+    def _combine(self) -> dict[str, Any]:
+        self.expect("COMBINE")
+        function = self.one_of(COMBINATIONS, "a function")
+        self.expect_symbol("(", "write COMBINE SUM(value) ACROSS stream OBJECT id")
+        value, weights = self._combined(function)
+        if function == "WEIGHTED_SUM" and not weights:
+            raise self.error(
+                "WEIGHTED_SUM needs weights", hint="write WEIGHTED_SUM(value, (a => 0.5, b => 2))"
+            )
+        self.expect("ACROSS", hint="write ACROSS and the column that names the stream of a value")
+        across = self.column("ACROSS")
+        self.expect("OBJECT", hint="write OBJECT and the column that names the object")
+        combine: dict[str, Any] = {"across": across, "object": self.column("OBJECT")}
+        if self.takes("VALUES"):
+            start = self.token
+            self.expect("BETWEEN")
+            combine["low"] = self.real("the lower end")
+            self.expect("AND")
+            combine["high"] = self.real("the upper end")
+            if not combine["low"] < combine["high"]:
+                raise self.error("the range of values is empty", start, "write the lower end first")
+        if self.takes("REPEATS"):
+            combine["repeats"] = self.one_of(COMBINATIONS[:-1], "a function")
+            self.expect("AT", "MOST", hint="write REPEATS SUM AT MOST 3")
+            combine["at_most"] = self.count("the number of repeats")
+        return {"combine": Combine(function, value, weights=weights, **combine)}
+
+    def _combined(self, function: str) -> tuple[Expression, tuple[tuple[str, float], ...]]:
+        """``value [, (stream => weight, ...)])``, behind the opening parenthesis."""
+        value = self.expression()
+        weights: list[tuple[str, float]] = []
+        if function == "WEIGHTED_SUM" and self.takes_symbol(","):
+            self.expect_symbol("(", "write WEIGHTED_SUM(value, (a => 0.5, b => 2))")
+            weights = self.listed(self._weight)
+            self.expect_symbol(")")
+            names = [name for name, _ in weights]
+            if len(set(names)) < len(names):
+                raise self.error("a stream has two weights", hint="give each stream one weight")
+        self.expect_symbol(")")
+        return value, tuple(weights)
+
+    def _weight(self) -> tuple[str, float]:
+        text = self.token.kind is Kind.STRING
+        name = self.next().value if text else self.name("the name of a stream")
+        self.expect_symbol("=>", "write a => 0.5")
+        token = self.token
+        weight = self.real("a weight")
+        if weight < 0:
+            raise self.error("a weight cannot be negative", token, "write 0 or more")
+        return name, weight
+
+    def _order(self, found: dict[str, Any]) -> tuple[OrderTerm, ...]:
+        """The ORDER BY terms; none if they are missing or only repeat what COMBINE says."""
+        combine = found.get("combine")
+        token = found.pop("order_token", None)
+        order: tuple[OrderTerm, ...] | _CombinedOrder = found.pop("order_by", ())
+        if isinstance(order, _CombinedOrder):
+            if combine is None:
+                raise self.error(
+                    f"{order.function} adds up several records, but there is no COMBINE",
+                    token,
+                    "an expression looks at one record: write ORDER BY column DESC",
+                )
+            repeated = (order.function, order.value) == (combine.function, combine.value)
+            if repeated and order.weights in ((), combine.weights) and order.descending:
+                return ()
+        elif combine is None or not order:
+            return order
+        raise self.error(
+            "with COMBINE the combined value is the order",
+            token,
+            f"leave ORDER BY out, or write ORDER BY {combine.function}({combine.value.sql}) DESC",
+        )
+
+    def _probability(self) -> dict[str, Any]:
+        self.expect("WITH", "PROBABILITY")
+        expression = self.expression()
+        exclusive = None
+        if self.takes("EXCLUSIVE"):
+            self.expect("BY")
+            exclusive = self.column("EXCLUSIVE BY")
+        semantics, threshold = "PK_TOPK", None
+        if self.takes("AS"):
+            semantics = self.one_of((*SEMANTICS, "GLOBAL_TOPK"), "a meaning")
+            if semantics == "PT_K":
+                threshold = self._threshold()
+        semantics = "PK_TOPK" if semantics == "GLOBAL_TOPK" else semantics
+        return {"probability": Probability(expression, exclusive, semantics, threshold)}
+
+    def _threshold(self) -> float:
+        self.expect_symbol("(", "write PT_K(0.5)")
+        token = self.token
+        threshold = self.real("the threshold")
+        if not 0 < threshold <= 1:
+            raise self.error("the threshold is above 0 and at most 1", token, "write PT_K(0.5)")
+        self.expect_symbol(")")
+        return threshold
+
+    def _key(self) -> dict[str, Any]:
+        self.expect("KEY")
+        token = self.token
+        self.expect_symbol("(", "write KEY (a, b)")
+        key = self.listed(lambda: self.column("KEY"))
+        self.expect_symbol(")")
+        if len({name.casefold() for name in key}) < len(key):
+            raise self.error("a column stands twice in the key", token, "name each once")
+        return {"key": tuple(key)}
+
+    def _lateness(self) -> dict[str, Any]:
+        self.expect("LATENESS")
+        found: dict[str, Any] = {"lateness": self.duration("the lateness", zero=True)}
+        if self.takes("LATE"):
+            found["late"] = self.one_of(LATE, "DROP or REVISE")
+        return found
+
+    def _frequency(self) -> dict[str, Any]:
+        self.expect("FREQUENCY")
+        return {"frequency": self.duration("the frequency")}
+
+    def _emit(self) -> dict[str, Any]:
+        self.expect("EMIT")
+        return {"emit": self.one_of(EMISSIONS, "SNAPSHOTS or CHANGES")}
+
+    def _exact(self) -> dict[str, Any]:
+        self.expect("EXACT")
+        return {}
+
+    def _approximate(self) -> dict[str, Any]:
+        self.expect("APPROXIMATE")
+        if not self.takes("ERROR"):
+            return {"approximate": True}
+        token = self.token
+        error = self.real("the error")
+        if not 0 < error < 1:
+            raise self.error("the error lies between 0 and 1", token, "write ERROR 0.01")
+        return {"approximate": True, "error": error}
+
+    def _using(self) -> dict[str, Any]:
+        self.expect("USING")
+        found: dict[str, Any] = {"using": self.name("the name of an algorithm").upper()}
+        if self.takes_symbol("("):
+            token = self.token
+            options = self.listed(self._option)
+            self.expect_symbol(")", "write USING NAME (option => value)")
+            if len({name for name, _ in options}) < len(options):
+                raise self.error("an option is given twice", token, "give each option once")
+            found["options"] = tuple(options)
+        return found
+
+    def _option(self) -> tuple[str, Option]:
+        name = self.name("the name of an option").lower()
+        self.expect_symbol("=>", "write option => value")
+        token = self.token
+        if token.kind is Kind.STRING:
+            return name, self.next().value
+        if token.keyword in ("TRUE", "FALSE"):
+            return name, self.next().keyword == "TRUE"
+        return name, self.number("the value of an option")

@@ -1,0 +1,194 @@
+"""The leaves of an expression: numbers, texts, dates, times, intervals, names, types.
+
+Each leaf prints itself three times: canonically, for Spark and for DuckDB.
+
+- A number with a point or an exponent is a DOUBLE. (Spark would read ``0.5`` as a DECIMAL, whose
+  arithmetic no two engines share; scores are doubles in any case.)
+- Dates and times are checked here, once, and are UTC unless they name an offset.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from math import isfinite
+from typing import TypeVar
+
+from crestline.language.tokens import quoted_name, quoted_text, shortened
+
+_MOST = (1 << 63) - 1
+_ISO = re.compile(
+    r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d(:\d\d)?)?)?", re.ASCII
+)
+Moment = TypeVar("Moment", date, datetime)
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """``kind`` is column, number, text, date, timestamp, interval, constant, predicate or type."""
+
+    kind: str
+    canonical: str
+    spark: str
+    duckdb: str
+    value: object = None
+    #: The same with a minus sign, for numbers.
+    negative: tuple[str, str] = ("", "")
+
+
+def column(name: str) -> Leaf:
+    backticks = "`" + name.replace("`", "``") + "`"
+    quotes = '"' + name.replace('"', '""') + '"'
+    return Leaf("column", quoted_name(name), backticks, quotes, name)
+
+
+def number(written: str) -> Leaf:
+    """A literal number, or ``ValueError``.
+
+    >>> number("1.50").spark, number("7").duckdb
+    ('1.5e0', 'CAST(7 AS INTEGER)')
+    """
+    if written.isdigit():
+        value = int(written)
+        if value > _MOST:
+            raise ValueError(f"whole numbers go up to {_MOST}; write {value:.6e} for a double")
+        kind = "INTEGER" if value < 1 << 31 else "BIGINT"
+        # DuckDB would fit the type of a bare 300 to its neighbour, and overflow with it.
+        typed = (f"CAST({value} AS {kind})", f"CAST(-{value} AS {kind})")
+        suffix = "" if kind == "INTEGER" else "L"
+        spark = (f"{value}{suffix}", f"(-{value}{suffix})")
+        return Leaf("number", str(value), spark[0], typed[0], value, (spark[1], typed[1]))
+    real = float(written)
+    if not isfinite(real):
+        raise ValueError("a double goes up to 1.797e308")
+    canonical = repr(real)
+    shown = canonical if "e" in canonical else canonical + "e0"
+    return Leaf("number", canonical, shown, shown, real, (f"(-{shown})", f"(-{shown})"))
+
+
+def text(value: str) -> Leaf:
+    return Leaf("text", quoted_text(value), quoted_text(value), _duckdb_text(value), value)
+
+
+def constant(word: str) -> Leaf:
+    """NULL, TRUE or FALSE."""
+    return Leaf("constant", word, word, word, {"NULL": None, "TRUE": True, "FALSE": False}[word])
+
+
+def date_literal(value: str) -> Leaf:
+    day = _read(date.fromisoformat, value, "DATE '2024-01-31'").isoformat()
+    return Leaf("date", f"DATE '{day}'", f"DATE '{day}'", f"DATE '{day}'", value)
+
+
+def timestamp_literal(value: str) -> Leaf:
+    """
+    >>> timestamp_literal("2024-01-31 12:00+02:00").spark
+    "TIMESTAMP '2024-01-31 10:00:00Z'"
+    """
+    moment = _read(datetime.fromisoformat, value, "TIMESTAMP '2024-01-31 12:00:00'")
+    if moment.tzinfo is not None:
+        try:
+            moment = moment.astimezone(UTC).replace(tzinfo=None)
+        except OverflowError:
+            raise ValueError("a timestamp lies in the years 1 to 9999, UTC") from None
+    shown = moment.isoformat(" ")
+    plain = f"TIMESTAMP '{shown}'"
+    return Leaf("timestamp", plain, f"TIMESTAMP '{shown}Z'", plain, value)
+
+
+def interval(count: str, unit: str) -> Leaf:
+    """
+    >>> interval("90", "seconds").duckdb
+    'to_microseconds(90000000)'
+    """
+    if not re.fullmatch(r"-?[0-9]{1,12}", count.strip()):
+        raise ValueError("an interval counts whole units: INTERVAL 5 MINUTES")
+    whole = int(count)
+    name = unit.upper().removesuffix("S")
+    canonical = f"INTERVAL '{whole}' {name}"
+    if months := {"MONTH": 1, "YEAR": 12}.get(name):
+        if abs(whole * months) >= 1 << 31:
+            raise ValueError("an interval is less than 2,147,483,648 months")
+        spark = f"INTERVAL '{whole * months}' MONTH"
+        return Leaf("interval", canonical, spark, f"to_months({whole * months})", whole)
+    if not (size := INTERVAL_UNITS.get(name)):
+        raise ValueError(f"the units of an interval are {', '.join(INTERVAL_UNITS)}, MONTH, YEAR")
+    total = whole * size
+    if abs(total) >= 1 << 60:
+        raise ValueError("an interval is shorter than 36,000 years")
+    seconds = format(Decimal(total) / 1_000_000, "f")
+    spark = f"INTERVAL '{seconds}' SECOND"
+    return Leaf("interval", canonical, spark, f"to_microseconds({total})", whole)
+
+
+#: Microseconds of the interval units that have a fixed length.
+INTERVAL_UNITS = {
+    "MICROSECOND": 1,
+    "MILLISECOND": 1_000,
+    "SECOND": 1_000_000,
+    "MINUTE": 60_000_000,
+    "HOUR": 3_600_000_000,
+    "DAY": 86_400_000_000,
+    "WEEK": 604_800_000_000,
+}
+
+
+def is_null(negated: bool) -> Leaf:
+    shown = "IS NOT NULL" if negated else "IS NULL"
+    return Leaf("predicate", shown, shown, shown)
+
+
+def in_list(values: list[Leaf], negated: bool) -> Leaf:
+    word = "NOT IN" if negated else "IN"
+    return Leaf(
+        "predicate",
+        f"{word} ({', '.join(value.canonical for value in values)})",
+        f"{word} ({', '.join(value.spark for value in values)})",
+        f"{word} ({', '.join(value.duckdb for value in values)})",
+    )
+
+
+def like(pattern: str, negated: bool) -> Leaf:
+    """A LIKE pattern; the backslash escapes, in DuckDB only because it is told so."""
+    if re.search(r"\\(?![%_\\])", re.sub(r"\\[%_\\]", "", pattern)):
+        raise ValueError("in a LIKE pattern a backslash stands before %, _ or another backslash")
+    word = "NOT LIKE" if negated else "LIKE"
+    shown = f"{word} {quoted_text(pattern)}"
+    return Leaf("predicate", shown, shown, f"{word} {_duckdb_text(pattern)} ESCAPE '\\'", pattern)
+
+
+#: Types to cast to, with their other spellings. Engines disagree on which text is true (BOOLEAN),
+#: on how decimals round (DECIMAL) and on doubles that are too large (FLOAT), so these are missing.
+TYPES = {
+    "INT": "INT",
+    "INTEGER": "INT",
+    "BIGINT": "BIGINT",
+    "LONG": "BIGINT",
+    "DOUBLE": "DOUBLE",
+    "STRING": "STRING",
+    "DATE": "DATE",
+    "TIMESTAMP": "TIMESTAMP",
+}
+
+
+def type_name(word: str) -> Leaf:
+    name = TYPES[word.upper()]
+    return Leaf("type", name, name, name, name)
+
+
+def _duckdb_text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _read(reader: Callable[[str], Moment], value: str, example: str) -> Moment:
+    """The date or time that an ISO 8601 text stands for."""
+    try:
+        # Python also reads week dates and times without colons, which no SQL engine does.
+        if _ISO.fullmatch(value):
+            return reader(value)
+    except ValueError:
+        pass
+    raise ValueError(f"{shortened(value)!r} is not of the form {example}")

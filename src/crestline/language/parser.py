@@ -1,0 +1,252 @@
+"""Query text to ``Query``, by recursive descent.
+
+Keywords are recognised by their place, so most of them may also be names of columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from crestline.core.window import RangeWindow, RowsWindow, UnboundedWindow, Window
+from crestline.language.clauses import ELSEWHERE, Clauses
+from crestline.language.cursor import Item
+from crestline.language.query import MAX_K, Combine, OrderTerm, Query, Selected, name_problem
+from crestline.language.tokens import Kind, Token, did_you_mean
+
+_SKELETON = (
+    "write SELECT TOP 10 symbol, price FROM trades [RANGE 10 MINUTES SLIDE 1 MINUTE ON ts]"
+    " ORDER BY price DESC"
+)
+_WINDOW_FORMS = (
+    "write [RANGE 10 MINUTES SLIDE 1 MINUTE ON ts], [RANGE 10 MINUTES ON ts],"
+    " [ROWS 1000 SLIDE 100], [ROWS 1000], [UNBOUNDED SLIDE 1 MINUTE ON ts]"
+    " or [UNBOUNDED SLIDE 100 ROWS]"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamDefaults:
+    """What a query on a stream means when it does not say so itself.
+
+    ``order_by`` is the text of ORDER BY terms, ``on`` the event-time column of time windows.
+    """
+
+    order_by: str | None = None
+    on: str | None = None
+
+
+Defaults = Mapping[str, StreamDefaults]
+
+
+def parse(text: str, defaults: Defaults | None = None) -> Query:
+    """The one query of a text.
+
+    >>> query = parse("select top-3 from SENSOR [Range 20 mins] frequency 2 mins",
+    ...               {"sensor": StreamDefaults(order_by="value DESC", on="ts")})
+    >>> print(query)
+    SELECT TOP 3
+    FROM SENSOR [RANGE 20 MINUTES ON ts]
+    ORDER BY value DESC
+    FREQUENCY 2 MINUTES
+    """
+    return _Parser(text, defaults or {}).statements(most=1)[0]
+
+
+def parse_all(text: str, defaults: Defaults | None = None) -> tuple[Query, ...]:
+    """All queries of a text, separated by semicolons; at least one."""
+    return tuple(_Parser(text, defaults or {}).statements())
+
+
+class _Parser(Clauses):
+    def __init__(self, text: str, defaults: Defaults) -> None:
+        super().__init__(text)
+        self.defaults = {name.casefold(): default for name, default in defaults.items()}
+
+    # -- statements ------------------------------------------------------------------------------
+
+    def statements(self, most: int | None = None) -> list[Query]:
+        queries: list[Query] = []
+        names: set[str] = set()
+        while True:
+            while self.takes_symbol(";"):
+                pass
+            if self.token.kind is Kind.END:
+                break
+            if most is not None and len(queries) == most:
+                raise self.error("a second query begins here", hint="one query is expected")
+            start = self.token
+            query = self._statement()
+            if query.name is not None and query.name.casefold() in names:
+                raise self.error(f"two queries are named {query.name}", start, "rename one")
+            names.add((query.name or "").casefold())
+            queries.append(query)
+        if not queries:
+            raise self.error("the text holds no query", hint=_SKELETON)
+        return queries
+
+    def _statement(self) -> Query:
+        name = None
+        if self.takes("CREATE"):
+            self.expect("QUERY", hint="write CREATE QUERY name AS SELECT ...")
+            name = self.name("the name of the query")
+            self.expect("AS", hint="write CREATE QUERY name AS SELECT ...")
+        self._expect_select()
+        k = self._top()
+        self.stream = self._stream_ahead()
+        select = self._select_list()
+        self.expect("FROM", hint=ELSEWHERE.get(self.token.keyword, _SKELETON))
+        stream = self.name("the name of a stream")
+        default = self.defaults.get(stream.casefold(), StreamDefaults())
+        window = self._window(default)
+        found = self.clauses()
+        if (combine := found.get("combine")) is not None:
+            self._selects_object(combine, select)
+        elif not found["order_by"]:
+            found["order_by"] = self._default_order(stream, default)
+        self._distinct(found.get("partition_by", []) + select)
+        found["partition_by"] = tuple(item for item, _ in found.get("partition_by", []))
+        return Query(
+            k=k,
+            select=tuple(item for item, _ in select),
+            stream=stream,
+            window=window,
+            name=name,
+            **found,
+        )
+
+    def _expect_select(self) -> None:
+        if not self.takes("SELECT"):
+            word = self.token.keyword
+            hint = did_you_mean(word, ["SELECT", "CREATE"]) or _SKELETON
+            raise self.error(f"expected SELECT before {self.token.described()}", hint=hint)
+
+    def _top(self) -> int:
+        if not self.takes("TOP"):
+            hint = did_you_mean(self.token.keyword, ["TOP"]) or "say how many: SELECT TOP 10 ..."
+            raise self.error(f"expected TOP before {self.token.described()}", hint=hint)
+        bracket = self.takes_symbol("(")
+        if not bracket:
+            self.takes_symbol("-")
+        k = self.count("k", MAX_K)
+        if bracket:
+            self.expect_symbol(")")
+        return k
+
+    def _stream_ahead(self) -> str | None:
+        """The name behind FROM, which may stand before the columns of the select list."""
+        depth = 0
+        for number in range(self.at, len(self.tokens) - 1):
+            token = self.tokens[number]
+            if token.is_symbol("("):
+                depth += 1
+            elif token.is_symbol(")"):
+                depth -= 1
+            elif token.is_symbol(";"):
+                break
+            elif token.keyword == "FROM" and depth <= 0:
+                return self.tokens[number + 1].value
+        return None
+
+    def _select_list(self) -> list[tuple[Selected, Token]]:
+        if self.token.keyword == "FROM":
+            return []
+        if self.token.is_symbol("*"):
+            raise self.error("* is not a select list", hint="name the columns: TOP 3 symbol, price")
+        if self.token.kind in (Kind.END, Kind.SYMBOL) and not self.token.is_symbol("(", "-"):
+            raise self.error(f"expected columns before {self.token.described()}", hint=_SKELETON)
+        return self.listed(self.selected)
+
+    def _distinct(self, columns: list[tuple[Selected, Token]]) -> None:
+        taken: set[str] = set()
+        for selected, token in columns:
+            if problem := name_problem(selected.name, taken):
+                raise self.error(problem[0], token, problem[1])
+            taken.add(selected.name.casefold())
+
+    def _selects_object(self, combine: Combine, select: list[tuple[Selected, Token]]) -> None:
+        for selected, token in select:
+            if set(selected.expression.columns) - {combine.object}:
+                raise self.error(
+                    "with COMBINE a result row is an object, so only the object can be selected",
+                    token,
+                    f"write SELECT TOP 10 {combine.object}",
+                )
+
+    # -- the window ------------------------------------------------------------------------------
+
+    def _window(self, default: StreamDefaults) -> Window:
+        if not self.takes_symbol("["):
+            raise self.error(
+                f"expected a window in brackets before {self.token.described()}",
+                hint=_WINDOW_FORMS,
+            )
+        kind = self.token.keyword
+        window: Window
+        if self.takes("RANGE"):
+            width = self.duration("the width of the window")
+            slide = self.duration("the slide") if self.takes("SLIDE") else None
+            window = RangeWindow(width, slide, self._on(default))
+        elif self.takes("ROWS"):
+            rows = self._rows("the number of records in the window")
+            step = self._rows("the slide") if self.takes("SLIDE") else 1
+            window = RowsWindow(rows, step, self._event_time() if self.takes("ON") else None)
+        elif self.takes("UNBOUNDED"):
+            self.expect("SLIDE", hint=_WINDOW_FORMS)
+            if self.ahead().keyword == "ROWS":
+                window = UnboundedWindow(self._rows("the slide"))
+                self.expect("ROWS")
+            else:
+                window = UnboundedWindow(self.duration("the slide"), self._on(default))
+        else:
+            hint = did_you_mean(kind, ["RANGE", "ROWS", "UNBOUNDED"]) or _WINDOW_FORMS
+            raise self.error(
+                f"expected RANGE, ROWS or UNBOUNDED before {self.token.described()}", hint=hint
+            )
+        if not self.takes_symbol("]"):
+            hint = did_you_mean(self.token.keyword, ["SLIDE", "ON", "ROWS"]) or _WINDOW_FORMS
+            raise self.error(f"expected ] before {self.token.described()}", hint=hint)
+        return window
+
+    def _rows(self, what: str) -> int:
+        rows = self.count(what)
+        if self.token.keyword not in ("SLIDE", "ON", "ROWS", ""):
+            raise self.error(
+                f"ROWS counts records; {self.token.described()} does not belong here",
+                hint="write RANGE for a window of time",
+            )
+        return rows
+
+    def _on(self, default: StreamDefaults) -> str:
+        """The event time of a time window, as canonical text."""
+        if self.takes("ON"):
+            return self._event_time()
+        if default.on is not None and self.token.is_symbol("]"):
+            return self._from_default(default.on, _Parser._event_time)
+        if self.token.is_symbol("]"):
+            raise self.error(
+                "a window of time needs the column of the event time",
+                hint="write ON and the column before ]: [RANGE 10 MINUTES ON ts]",
+            )
+        hint = did_you_mean(self.token.keyword, ["SLIDE", "ON"]) or _WINDOW_FORMS
+        raise self.error(f"expected ON before {self.token.described()}", hint=hint)
+
+    def _event_time(self) -> str:
+        return self.expression().sql
+
+    def _default_order(self, stream: str, default: StreamDefaults) -> tuple[OrderTerm, ...]:
+        if default.order_by is None:
+            raise self.error(
+                "ORDER BY is missing: by what are the records ranked?",
+                hint=f"write ORDER BY column DESC, or give a default for the stream {stream}",
+            )
+        return self._from_default(default.order_by, _Parser.order_terms)
+
+    def _from_default(self, text: str, read: Callable[[_Parser], Item]) -> Item:
+        """What a default of the stream says; errors show the text of the default."""
+        parser = _Parser(text, {})
+        parser.stream = self.stream
+        value = read(parser)
+        if parser.token.kind is not Kind.END:
+            raise parser.error(f"{parser.token.described()} does not belong to this default")
+        return value

@@ -1,0 +1,219 @@
+"""What a query says: plain, immutable values without any knowledge of algorithms.
+
+``str(query)`` is canonical text that parses to an equal query. Durations are microseconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from crestline.core.errors import QueryError
+from crestline.core.window import RangeWindow, RowsWindow, UnboundedWindow, Window
+from crestline.language import duration
+from crestline.language.expression import Expression
+from crestline.language.tokens import quoted_name, quoted_text
+
+#: The largest k.
+MAX_K = 10_000_000
+
+#: Columns that every result has; a selected column needs another name.
+RESULT_COLUMNS = (
+    "query", "window_start", "window_end", "rank", "score", "probability", "revision",
+    "at", "change", "previous_rank",
+)  # fmt: skip
+
+COMBINATIONS = ("SUM", "AVG", "MIN", "MAX", "WEIGHTED_SUM")
+SEMANTICS = ("PK_TOPK", "PT_K", "U_KRANKS", "U_TOPK", "EXPECTED_RANK")
+EMISSIONS = ("SNAPSHOTS", "CHANGES")
+LATE = ("DROP", "REVISE")
+
+Option = int | float | str | bool
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """A column of the result: by default named after its column or its canonical text."""
+
+    expression: Expression
+    name: str
+
+    def __str__(self) -> str:
+        if self.name == default_name(self.expression):
+            return self.expression.sql
+        return f"{self.expression.sql} AS {quoted_name(self.name)}"
+
+
+@dataclass(frozen=True, slots=True)
+class OrderTerm:
+    expression: Expression
+    descending: bool
+
+    def __str__(self) -> str:
+        return f"{self.expression.sql} {'DESC' if self.descending else 'ASC'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Combine:
+    """The score of an object from its values on several streams (``COMBINE``).
+
+    A missing value counts as ``low``. ``repeats`` says how several values of one object on one
+    stream inside the window become one, of which there are ``at_most`` so many.
+    """
+
+    function: str
+    value: Expression
+    across: str
+    object: str
+    low: float = 0.0
+    high: float | None = None
+    repeats: str | None = None
+    at_most: int | None = None
+    weights: tuple[tuple[str, float], ...] = ()
+
+    def __str__(self) -> str:
+        weights = ", ".join(f"{quoted_text(name)} => {weight!r}" for name, weight in self.weights)
+        arguments = f"{self.value.sql}, ({weights})" if weights else self.value.sql
+        pieces = [
+            f"COMBINE {self.function}({arguments})",
+            f"ACROSS {quoted_name(self.across)} OBJECT {quoted_name(self.object)}",
+        ]
+        if self.high is not None:
+            pieces.append(f"VALUES BETWEEN {self.low!r} AND {self.high!r}")
+        if self.repeats is not None:
+            pieces.append(f"REPEATS {self.repeats} AT MOST {self.at_most}")
+        return " ".join(pieces)
+
+
+@dataclass(frozen=True, slots=True)
+class Probability:
+    """How probable a record is, which records exclude one another, and what is asked for."""
+
+    expression: Expression
+    exclusive_by: str | None = None
+    semantics: str = "PK_TOPK"
+    threshold: float | None = None
+
+    def __str__(self) -> str:
+        pieces = [f"WITH PROBABILITY {self.expression.sql}"]
+        if self.exclusive_by is not None:
+            pieces.append(f"EXCLUSIVE BY {quoted_name(self.exclusive_by)}")
+        threshold = "" if self.threshold is None else f"({self.threshold!r})"
+        return " ".join([*pieces, f"AS {self.semantics}{threshold}"])
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One continuous top-k query. With ``combine`` the combined value is the order."""
+
+    k: int
+    select: tuple[Selected, ...]
+    stream: str
+    window: Window
+    order_by: tuple[OrderTerm, ...]
+    name: str | None = None
+    where: Expression | None = None
+    partition_by: tuple[Selected, ...] = ()
+    combine: Combine | None = None
+    probability: Probability | None = None
+    key: tuple[str, ...] = ()
+    lateness: int = 0
+    late: str = "DROP"
+    frequency: int | None = None
+    emit: str = "SNAPSHOTS"
+    approximate: bool = False
+    error: float | None = None
+    using: str | None = None
+    options: tuple[tuple[str, Option], ...] = ()
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.k <= MAX_K:
+            raise QueryError(f"k is {self.k}; it goes from 1 to {MAX_K:,}")
+        if bool(self.order_by) == bool(self.combine):
+            raise QueryError("a query has either ORDER BY terms or COMBINE")
+        taken: set[str] = set()
+        for selected in (*self.partition_by, *self.select):
+            if problem := name_problem(selected.name, taken):
+                raise QueryError(*problem[:1], hint=problem[1])
+            taken.add(selected.name.casefold())
+
+    def __str__(self) -> str:
+        selected = "".join(f"{',' if i else ''} {item}" for i, item in enumerate(self.select))
+        lines = [
+            f"SELECT TOP {self.k}{selected}",
+            f"FROM {quoted_name(self.stream)} [{window_text(self.window)}]",
+        ]
+        if self.name is not None:
+            lines.insert(0, f"CREATE QUERY {quoted_name(self.name)} AS")
+        if self.where is not None:
+            lines.append(f"WHERE {self.where.sql}")
+        if self.partition_by:
+            lines.append(f"PARTITION BY {', '.join(map(str, self.partition_by))}")
+        lines += [str(clause) for clause in (self.combine, self.probability) if clause is not None]
+        if self.order_by:
+            lines.append(f"ORDER BY {', '.join(map(str, self.order_by))}")
+        return "\n".join([*lines, *self._small_clauses()])
+
+    def _small_clauses(self) -> list[str]:
+        lines = []
+        if self.key:
+            lines.append(f"KEY ({', '.join(map(quoted_name, self.key))})")
+        if self.lateness or self.late != "DROP":
+            revise = " LATE REVISE" if self.late == "REVISE" else ""
+            lines.append(f"LATENESS {duration.written(self.lateness)}{revise}")
+        if self.frequency is not None:
+            lines.append(f"FREQUENCY {duration.written(self.frequency)}")
+        if self.emit != "SNAPSHOTS":
+            lines.append(f"EMIT {self.emit}")
+        if self.approximate:
+            lines.append("APPROXIMATE" + ("" if self.error is None else f" ERROR {self.error!r}"))
+        if self.using is not None:
+            options = ", ".join(f"{quoted_name(n)} => {option_text(v)}" for n, v in self.options)
+            lines.append(f"USING {quoted_name(self.using)}" + (f" ({options})" if options else ""))
+        return lines
+
+
+def default_name(expression: Expression) -> str:
+    """The name of a result column without AS."""
+    return expression.sql if expression.column is None else expression.column
+
+
+def name_problem(name: str, taken: set[str]) -> tuple[str, str] | None:
+    """Why a result column cannot have this name (message, hint); names ignore case.
+
+    >>> name_problem("Rank", set())
+    ('Rank is the name of a column that every result has', 'give it another name: AS rank_2')
+    """
+    if name.casefold() in RESULT_COLUMNS:
+        message = f"{name} is the name of a column that every result has"
+        return message, f"give it another name: AS {name.casefold()}_2"
+    if name.casefold() in taken:
+        return (
+            f"the result has two columns named {name}",
+            "give one another name with AS, or leave it out"
+            " (columns of PARTITION BY are shown in any case)",
+        )
+    return None
+
+
+def window_text(window: Window) -> str:
+    """
+    >>> window_text(RangeWindow(1_200_000_000, None, "ts"))
+    'RANGE 20 MINUTES ON ts'
+    """
+    on = f" ON {window.on}" if window.on is not None else ""
+    if isinstance(window, RangeWindow):
+        slide = "" if window.slide is None else f" SLIDE {duration.written(window.slide)}"
+        return f"RANGE {duration.written(window.width)}{slide}{on}"
+    if isinstance(window, RowsWindow):
+        slide = "" if window.slide == 1 else f" SLIDE {window.slide}"
+        return f"ROWS {window.rows}{slide}{on}"
+    assert isinstance(window, UnboundedWindow)
+    if window.on is None:
+        return f"UNBOUNDED SLIDE {window.slide} ROWS"
+    return f"UNBOUNDED SLIDE {duration.written(window.slide)}{on}"
+
+
+def option_text(value: Option) -> str:
+    if isinstance(value, bool):
+        return str(value).upper()
+    return quoted_text(value) if isinstance(value, str) else repr(value)

@@ -1,0 +1,253 @@
+"""The gate: which records take part, which are set aside and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from crestline.core.errors import RecordError
+from crestline.language import Query
+from crestline.local.projection import roles
+from crestline.types import Bools, Floats, Ints
+
+REJECTS = pa.schema(
+    [
+        ("stream", pa.string()),
+        ("row", pa.int64()),
+        ("column", pa.string()),
+        ("reason", pa.string()),
+        ("value", pa.string()),
+    ]
+)
+
+
+@dataclass(slots=True)
+class Admitted:
+    """Records that take part, with what the engine computes on: scores (larger is better) and
+    event times in microseconds (none without event time), beside all the columns by role."""
+
+    columns: pa.Table
+    rows: Ints
+    score: Floats
+    time: Ints | None
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def take(self, places: Ints) -> Admitted:
+        time = None if self.time is None else self.time[places]
+        return Admitted(self.columns.take(places), self.rows[places], self.score[places], time)
+
+    @classmethod
+    def nothing(cls) -> Admitted:
+        none = np.empty(0, np.int64)
+        return cls(pa.table({}), none, np.empty(0), none)
+
+    def plus(self, other: Admitted) -> Admitted:
+        """These records and then the others."""
+        time = None
+        if self.time is not None and other.time is not None:
+            time = np.concatenate((self.time, other.time))
+        return Admitted(
+            pa.concat_tables([self.columns, other.columns], promote_options="permissive"),
+            np.concatenate((self.rows, other.rows)),
+            np.concatenate((self.score, other.score)),
+            time,
+        )
+
+    def state(self) -> dict[str, Any]:
+        columns = table_bytes(self.columns)
+        return {"columns": columns, "rows": self.rows, "score": self.score, "time": self.time}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Admitted:
+        columns = table_from(state["columns"])
+        return cls(columns, state["rows"], state["score"], state["time"])
+
+
+def table_bytes(table: pa.Table) -> bytes:
+    """A table in Arrow's stream format."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table.combine_chunks())
+    return bytes(sink.getvalue().to_pybytes())
+
+
+def table_from(data: bytes) -> pa.Table:
+    return pa.ipc.open_stream(pa.py_buffer(data)).read_all()
+
+
+class Rejects:
+    """Bad records with their reasons, until somebody takes them."""
+
+    def __init__(self, query: Query, strict: bool) -> None:
+        self.query, self.strict = query, strict
+        self.counts: dict[str, int] = {}
+        self._parts: list[pa.Table] = []
+
+    def add(self, rows: Ints, role: str, reason: str, values: pa.Array | pa.ChunkedArray) -> None:
+        if len(rows) == 0:
+            return
+        column = roles(self.query)[role].sql
+        if self.strict and reason != "late":
+            raise RecordError(self.query.stream, int(rows[0]), column, reason)
+        self.add_table(
+            pa.table(
+                {
+                    "stream": pa.repeat(self.query.stream, len(rows)),
+                    "row": rows,
+                    "column": pa.repeat(column, len(rows)),
+                    "reason": pa.repeat(reason, len(rows)),
+                    "value": _texts(values),
+                },
+                schema=REJECTS,
+            )
+        )
+
+    def add_table(self, rejected: pa.Table) -> None:
+        """Records that a source itself could not read."""
+        if self.strict and rejected.num_rows:
+            first = rejected.slice(0, 1).to_pylist()[0]
+            bad = (first["stream"], first["row"], first["column"], first["reason"])
+            if first["reason"] != "late":
+                raise RecordError(*bad)
+        for reason in rejected.column("reason").to_pylist():
+            self.counts[reason] = self.counts.get(reason, 0) + 1
+        self._parts.append(rejected)
+
+    def take(self) -> pa.Table:
+        """All that was added since the last call."""
+        parts, self._parts = self._parts, []
+        return pa.concat_tables([REJECTS.empty_table(), *parts])
+
+
+class Gate:
+    """Turns projected columns into admitted records."""
+
+    def __init__(self, query: Query, texts: frozenset[str], rejects: Rejects) -> None:
+        self.texts, self.rejects = texts, rejects
+        self._descending = query.order_by[0].descending
+        self._timed = query.window.on is not None
+
+    def admit(self, columns: pa.Table, first_row: int) -> tuple[Admitted, int]:
+        """The records that pass WHERE and are sound; also how many WHERE left out."""
+        rows = np.arange(first_row, first_row + columns.num_rows)
+        filtered = 0
+        if "where" in columns.column_names:
+            passes = columns.column("where").fill_null(False)
+            chosen = np.flatnonzero(passes.to_numpy())
+            filtered = len(rows) - len(chosen)
+            columns, rows = columns.take(chosen), rows[chosen]
+        time: Ints | None = None
+        bad = np.zeros(len(rows), np.bool_)
+        if self._timed:
+            time, bad = self._times(columns.column("time"), rows)
+        score, worse = self._scores(columns.column("score"), rows, bad)
+        bad |= worse
+        admitted = Admitted(columns, rows, score, time)
+        if bad.any():
+            admitted = admitted.take(np.flatnonzero(~bad))
+        return admitted, filtered
+
+    def _times(self, given: pa.ChunkedArray, rows: Ints) -> tuple[Ints, Bools]:
+        column = self._read("time", given, pa.timestamp("us", "UTC"))
+        bad = self._nulls(column, given, rows, "time", "event time is NULL", "not a timestamp")
+        return _microseconds(column), bad
+
+    def _scores(self, given: pa.ChunkedArray, rows: Ints, known: Bools) -> tuple[Floats, Bools]:
+        column = self._read("score", given, pa.float64())
+        bad = self._nulls(column, given, rows, "score", "score is NULL", "not a number", known)
+        score = _floats(column)
+        nan = np.isnan(score)
+        if nan.any():
+            nan &= ~(bad | known)
+            self.rejects.add(rows[nan], "score", "score is NaN", given.filter(pa.array(nan)))
+            bad = bad | nan
+        score = score + 0.0 if self._descending else 0.0 - score  # either way, no -0.0
+        return score, bad
+
+    def _read(self, role: str, given: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+        """Text as numbers or times, NULL where it is neither; anything else as it is."""
+        if role not in self.texts:
+            return given
+        if pa.types.is_dictionary(given.type):
+            given = given.cast(given.type.value_type)
+        values = [read_text(value, kind) for value in given.to_pylist()]
+        return pa.chunked_array([pa.array(values, kind)])
+
+    def _nulls(
+        self,
+        column: pa.ChunkedArray,
+        given: pa.ChunkedArray,
+        rows: Ints,
+        role: str,
+        reason: str,
+        unreadable: str,
+        known: Bools | None = None,
+    ) -> Bools:
+        if column.null_count == 0:
+            return np.zeros(len(rows), np.bool_)
+        null = column.is_null().to_numpy()
+        fresh = null if known is None else null & ~known
+        missing = fresh & given.is_null().to_numpy()
+        self.rejects.add(rows[missing], role, reason, given.filter(pa.array(missing)))
+        wrong = fresh & ~missing
+        self.rejects.add(rows[wrong], role, unreadable, given.filter(pa.array(wrong)))
+        return np.asarray(null)
+
+
+def read_text(text: str | None, kind: pa.DataType) -> object:
+    """A number or a timestamp from text, or None."""
+    if text is None:
+        return None
+    try:
+        if pa.types.is_floating(kind):
+            # Python also reads 1_000 as a number; no data file means that.
+            return None if "_" in text else float(text)
+        return pc.cast(pa.scalar(_zoned(text.strip())), kind).as_py()
+    except (ValueError, pa.ArrowInvalid):
+        return None
+
+
+def _zoned(text: str) -> str:
+    """Timestamps without a zone are UTC; Arrow's parser wants them to say so."""
+    tail = text[10:]
+    return text if "Z" in tail or "+" in tail or "-" in tail or len(text) <= 10 else text + "Z"
+
+
+def _floats(column: pa.ChunkedArray) -> Floats:
+    if pa.types.is_null(column.type):
+        return np.full(len(column), np.nan)
+    if not pa.types.is_float64(column.type):
+        column = column.cast(pa.float64(), safe=False)
+    if column.null_count:
+        column = column.fill_null(np.nan)
+    return np.asarray(column.to_numpy())
+
+
+def _microseconds(column: pa.ChunkedArray) -> Ints:
+    kind = column.type
+    if pa.types.is_null(kind):
+        return np.zeros(len(column), np.int64)
+    if pa.types.is_date(kind):
+        column = column.cast(pa.timestamp("us"))
+    elif kind.unit == "ns":
+        floored = np.asarray(column.cast(pa.int64()).fill_null(0).to_numpy()) // 1000
+        return np.asarray(floored)
+    elif kind.unit != "us":
+        column = column.cast(pa.timestamp("us", kind.tz))
+    numbers = column.cast(pa.int64())
+    return np.asarray((numbers.fill_null(0) if numbers.null_count else numbers).to_numpy())
+
+
+def _texts(values: pa.Array | pa.ChunkedArray) -> pa.Array:
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+    try:
+        return values.cast(pa.string())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return pa.array([None if v is None else str(v) for v in values.to_pylist()], pa.string())

@@ -1,0 +1,67 @@
+"""What a run counts: nothing disappears without being counted here."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(slots=True)
+class Metrics:
+    """Counts of one query's run; ``kept`` are records, ``*_peak`` the most at any one time."""
+
+    rows_in: int = 0
+    rows_filtered: int = 0
+    rows_late: int = 0
+    rejected: dict[str, int] = field(default_factory=dict)
+    result_rows: int = 0
+    partitions: int = 0
+    kept: int = 0
+    kept_peak: int = 0
+    window_records_peak: int = 0
+    seconds: float = 0.0
+
+    def as_dict(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    def keeps(self, records: int) -> None:
+        self.kept = records
+        self.kept_peak = max(self.kept_peak, records)
+
+
+class WindowCount:
+    """About how many records a window on time holds, from the batches' first and last times."""
+
+    def __init__(self, width: int | None) -> None:
+        self._width = width
+        self._batches: deque[tuple[int, int, int]] = deque()
+        self._inside = 0
+
+    def add(self, first: int, last: int, records: int) -> int:
+        """Take a batch into account; return the estimate for the window that ends with it."""
+        self._inside += records
+        if self._width is None:
+            return self._inside
+        self._batches.append((first, last, records))
+        start = last - self._width
+        while self._batches and self._batches[0][1] <= start:
+            self._inside -= self._batches.popleft()[2]
+        first, last, records = self._batches[0]
+        if first >= start or last == first:
+            return self._inside
+        return self._inside - round(records * (start - first) / (last - first))
+
+
+class Clock:
+    """Seconds spent between ``with`` and its end, added up."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+
+    def __enter__(self) -> None:
+        self._started = time.perf_counter()
+
+    def __exit__(self, *exception: object) -> None:
+        self._metrics.seconds += time.perf_counter() - self._started

@@ -1,0 +1,168 @@
+"""From a batch of a stream to the columns a query needs, named by the part they play.
+
+======  =========================================  ======  ======================================
+role    column                                     role    column
+======  =========================================  ======  ======================================
+where   the condition                              p0...   PARTITION BY
+time    event time                                 c0...   the selected columns
+score   the first ORDER BY term                    k0...   KEY
+t0...   further ORDER BY terms
+======  =========================================  ======  ======================================
+
+Plain columns are taken as they are; everything else is computed by DuckDB in a connection that can
+touch nothing but the batch.
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from functools import lru_cache
+
+import duckdb
+import pyarrow as pa
+
+from crestline.core.errors import SourceError
+from crestline.language import Expression, Query
+
+_NUMERIC = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_null)
+_TIMES = (pa.types.is_timestamp, pa.types.is_date, pa.types.is_null)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+class Projection:
+    """The roles of a query over one schema."""
+
+    def __init__(self, query: Query, schema: pa.Schema, typed: bool = True) -> None:
+        self.query = query
+        self._names = _resolve(_columns_of(query), schema, query.stream)
+        self._connection: duckdb.DuckDBPyConnection | None = None
+        self._plain: dict[str, str] = {}
+        self._computed: dict[str, str] = {}
+        for role, expression in roles(query).items():
+            if expression.column is not None:
+                self._plain[role] = expression.column
+            else:
+                self._computed[role] = expression.to("duckdb")
+        empty = pa.table(
+            {name: pa.array([], schema.field(given).type) for name, given in self._names.items()}
+        )
+        self.schema = self(empty, check=False).schema
+        #: Roles whose text must be read as a number or a time, record by record.
+        self.texts = self._check_types(typed)
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of the stream that are needed, as the stream spells them."""
+        return list(dict.fromkeys(self._names.values()))
+
+    def __call__(self, batch: pa.Table | pa.RecordBatch, check: bool = True) -> pa.Table:
+        """The roles' columns for a batch that has at least the needed columns."""
+        if check:
+            for given in self._names.values():
+                if given not in batch.schema.names:
+                    raise _missing(given, batch.schema, self.query.stream)
+            given_names = list(self._names.values())
+            columns = [batch.column(name) for name in given_names]
+            table = pa.table(columns, names=list(self._names))
+        else:
+            table = batch
+        arrays = {role: table.column(name) for role, name in self._plain.items()}
+        if self._computed:
+            arrays |= self._compute(table)
+        return pa.table({role: arrays[role] for role in roles(self.query)})
+
+    def _compute(self, table: pa.Table) -> dict[str, pa.ChunkedArray]:
+        if self._connection is None:
+            self._connection = closed_connection()
+        selected = ", ".join(f"{sql} AS {role}" for role, sql in self._computed.items())
+        self._connection.register("crestline_batch", table)
+        try:
+            found = self._connection.sql(f"SELECT {selected} FROM crestline_batch")
+            computed = found.to_arrow_table()
+        except duckdb.Error as error:
+            reason = str(error).split("\n")[0]
+            raise SourceError(
+                f"stream {self.query.stream!r}: an expression cannot be computed: {reason}."
+                " TRY_CAST turns values that do not fit into NULL."
+            ) from None
+        finally:
+            self._connection.unregister("crestline_batch")
+        return {role: computed.column(role) for role in self._computed}
+
+    def _check_types(self, typed: bool) -> frozenset[str]:
+        texts = set()
+        wanted = [("score", _NUMERIC, "a number", "ORDER BY a numeric column or expression")]
+        if self.query.window.on is not None:
+            hint = "use a timestamp, or timestamp_seconds(...) for seconds since 1970"
+            wanted.append(("time", _TIMES, "a timestamp", hint))
+        for role, tests, wish, hint in wanted:
+            kind = self.schema.field(role).type
+            if any(test(kind) for test in tests):
+                continue
+            name = roles(self.query)[role].sql
+            if not typed and _is_text(kind):
+                texts.add(role)
+                continue
+            raise SourceError(
+                f"stream {self.query.stream!r}: {name} is of type {kind}, but {wish} is needed:"
+                f" {hint}"
+            )
+        return frozenset(texts)
+
+
+@lru_cache(maxsize=256)
+def roles(query: Query) -> dict[str, Expression]:
+    """The expression of every role, in a fixed order."""
+    found: dict[str, Expression] = {}
+    if query.where is not None:
+        found["where"] = query.where
+    if query.window.on is not None:
+        found["time"] = Expression(query.window.on)
+    found["score"] = query.order_by[0].expression
+    found |= {f"t{i}": term.expression for i, term in enumerate(query.order_by[1:])}
+    found |= {f"p{i}": item.expression for i, item in enumerate(query.partition_by)}
+    found |= {f"c{i}": item.expression for i, item in enumerate(query.select)}
+    named = {item.name: item.expression for item in (*query.partition_by, *query.select)}
+    for i, name in enumerate(query.key):
+        found[f"k{i}"] = named.get(name) or Expression(f"`{name.replace('`', '``')}`")
+    return found
+
+
+def closed_connection() -> duckdb.DuckDBPyConnection:
+    """A database in memory that reads no file, loads no extension and sees no Python variable."""
+    connection = duckdb.connect(
+        config={"threads": 1, "python_enable_replacements": False, "enable_external_access": False}
+    )
+    connection.execute("SET TimeZone = 'UTC'")
+    connection.execute("SET lock_configuration = true")
+    return connection
+
+
+def _columns_of(query: Query) -> list[str]:
+    return list(dict.fromkeys(name for e in roles(query).values() for name in e.columns))
+
+
+def _resolve(names: list[str], schema: pa.Schema, stream: str) -> dict[str, str]:
+    """The stream's spelling of each name: the same, or the only one that differs in case."""
+    found = {}
+    for name in names:
+        same = [given for given in schema.names if given == name]
+        alike = same or [g for g in schema.names if g.casefold() == name.casefold()]
+        if len(alike) != 1:
+            raise _missing(name, schema, stream)
+        found[name] = alike[0]
+    return found
+
+
+def _missing(name: str, schema: pa.Schema, stream: str) -> SourceError:
+    close = get_close_matches(name, schema.names, n=1)
+    advice = f"did you mean {close[0]!r}? " if close else ""
+    columns = ", ".join(schema.names) if schema.names else "none"
+    several = schema.names.count(name) > 1
+    problem = f"has several columns {name!r}" if several else f"has no column {name!r}"
+    return SourceError(f"stream {stream!r} {problem}: {advice}its columns are {columns}")

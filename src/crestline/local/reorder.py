@@ -1,0 +1,49 @@
+"""``[ROWS n ON ts]``: records wait until the watermark has passed them, then count in time order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from crestline.core.order import sort_codes
+from crestline.language import Query
+from crestline.local.gate import Admitted
+from crestline.types import Ints
+
+
+class Reorder:
+    """Holds records back until no earlier one can come."""
+
+    def __init__(self, query: Query) -> None:
+        self._keys = [f"k{i}" for i in range(len(query.key))]
+        self._keys += [f"c{i}" for i in range(len(query.select))]
+        self._held: Admitted | None = None
+
+    def __len__(self) -> int:
+        return 0 if self._held is None else len(self._held)
+
+    def release(self, more: Admitted | None, watermark: int | None) -> Admitted:
+        """Take records in and let go, in order, of those before the watermark (None: all)."""
+        if more is not None:
+            self._held = more if self._held is None else self._held.plus(more)
+        held = self._held
+        if held is None:
+            return Admitted.nothing()
+        assert held.time is not None
+        ready = np.ones(len(held), np.bool_) if watermark is None else held.time < watermark
+        self._held = held.take(np.flatnonzero(~ready))
+        return self._sorted(held.take(np.flatnonzero(ready)))
+
+    def _sorted(self, admitted: Admitted) -> Admitted:
+        """By event time, then by key: the order must not depend on how records arrived."""
+        keys: list[Ints] = [sort_codes(admitted.columns.column(name)) for name in self._keys]
+        assert admitted.time is not None
+        return admitted.take(np.lexsort((admitted.rows, *keys[::-1], admitted.time)))
+
+    def state(self) -> dict[str, Any]:
+        return {} if self._held is None else self._held.state()
+
+    def restore(self, state: dict[str, Any]) -> None:
+        if state:
+            self._held = Admitted.from_state(state)

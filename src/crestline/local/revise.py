@@ -1,0 +1,131 @@
+"""LATE REVISE: late records correct what was reported.
+
+Correcting a window needs the best of all its panes, however old, so those are remembered for good: k
+records (and ties) for each pane of a partition. When late records have come, a fresh operator replays
+the panes they touch twice, without them and with them; every snapshot that differs is reported
+again, its revision counted up. The second operator then takes over.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from crestline.core.operator import Operator, Reported
+from crestline.core.window import RangeWindow, UnboundedWindow
+from crestline.local.gate import Admitted
+from crestline.planner import Plan
+from crestline.types import Floats, Ints
+
+_LONG_AGO = -(1 << 62)
+
+
+class Revisions:
+    """The memory of a revising run; record i of it is row i of the engine's table."""
+
+    def __init__(self, plan: Plan) -> None:
+        window = plan.query.window
+        assert isinstance(window, RangeWindow | UnboundedWindow)
+        self._plan = plan
+        self._width = window.width if isinstance(window, RangeWindow) else None
+        self.slide = window.slide or 1
+        self.reported_until = _LONG_AGO
+        self.ties: Ints | None = None
+        self._time = self._partition = np.empty(0, np.int64)
+        self._score = np.empty(0)
+        self._held: Admitted | None = None
+        self._revision: dict[tuple[int, int], int] = {}
+
+    @property
+    def pending(self) -> bool:
+        """Whether late records wait."""
+        return self._held is not None
+
+    @property
+    def count(self) -> int:
+        """How many records are remembered."""
+        return len(self._time)
+
+    def remember(self, time: Ints, partition: Ints, score: Floats, first: int) -> None:
+        assert first == len(self._time), "the memory and the engine's table go row by row"
+        self._time = np.concatenate((self._time, time))
+        self._partition = np.concatenate((self._partition, partition))
+        self._score = np.concatenate((self._score, score))
+
+    def hold(self, late: Admitted) -> None:
+        self._held = late if self._held is None else self._held.plus(late)
+
+    def take_held(self) -> Admitted:
+        held, self._held = self._held, None
+        assert held is not None
+        return held
+
+    def catcher(self) -> Operator:
+        """An operator that only prunes: it is never advanced."""
+        return self._plan.operator()
+
+    def replay(self, known: int) -> tuple[Operator, Reported, Ints]:
+        """The operator with all records (those from ``known`` on are the late ones), and the
+        snapshots that came out different, with their revisions."""
+        earliest = int(self._time[known:].min())
+        start = _LONG_AGO
+        if self._width is not None and self.reported_until > _LONG_AGO:
+            start = min(earliest, self.reported_until) - self._width - self.slide
+        _, before = self._run(start, known)
+        operator, after = self._run(start, self.count)
+        old = {(p, e): tuple(ids.tolist()) for p, e, ids, _ in before}
+        changed, revision = [], []
+        for i, (p, e, ids, _) in enumerate(after):
+            if e > earliest - 1 and old.get((p, e), ()) != tuple(ids.tolist()):
+                changed.append(i)
+                self._revision[p, e] = self._revision.get((p, e), 0) + 1
+                revision.append(self._revision[p, e])
+        return operator, _chosen(after, changed), np.array(revision, np.int64)
+
+    def _run(self, start: int, count: int) -> tuple[Operator, Reported]:
+        """A fresh operator over the first ``count`` records from a time on, brought up to date."""
+        ids = np.flatnonzero(self._time[:count] >= start)
+        operator = self._plan.operator()
+        kept = operator.observe(self._score[ids], self._time[ids], self._partition[ids], 0)
+        operator.rename(ids[kept])
+        if self.ties is not None:
+            operator.set_ties(self.ties)
+        if self.reported_until == _LONG_AGO:
+            return operator, Reported.nothing()
+        return operator, operator.advance(self.reported_until)
+
+    def state(self) -> dict[str, Any]:
+        revised = [[p, e, r] for (p, e), r in self._revision.items()]
+        state: dict[str, Any] = {
+            "reported_until": int(self.reported_until),
+            "time": self._time,
+            "partition": self._partition,
+            "score": self._score,
+            "revised": np.array(revised, np.int64).reshape(-1, 3),
+        }
+        if self.ties is not None:
+            state["ties"] = self.ties
+        if self._held is not None:
+            state["held"] = self._held.state()
+        return state
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self.reported_until = state["reported_until"]
+        self._time, self._partition = state["time"], state["partition"]
+        self._score, self.ties = state["score"], state.get("ties")
+        self._revision = {(int(p), int(e)): int(r) for p, e, r in state["revised"]}
+        if "held" in state:
+            self._held = Admitted.from_state(state["held"])
+
+
+def _chosen(reported: Reported, places: list[int]) -> Reported:
+    """Only the snapshots at these places."""
+    chosen = np.array(places, np.int64)
+    count = np.diff(reported.offset)[chosen]
+    rows = [np.arange(reported.offset[i], reported.offset[i + 1]) for i in places]
+    flat = np.concatenate(rows) if rows else np.empty(0, np.int64)
+    return Reported.of(
+        reported.partition[chosen], reported.end[chosen], count, reported.id[flat],
+        reported.score[flat],
+    )  # fmt: skip

@@ -1,0 +1,262 @@
+"""Streams to read: Arrow, pandas, dictionaries, files. All become Arrow batches.
+
+Parquet is read by Arrow with only the needed columns, a few row groups ahead on other threads. CSV
+and JSON lines are read by DuckDB, which infers their types; a line that breaks them is set aside.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from crestline.core.errors import SourceError
+from crestline.local.gate import REJECTS
+
+_TEXT_FORMATS = (".csv", ".tsv", ".jsonl", ".ndjson", ".json")
+_FORMATS = (".parquet", ".pq", *_TEXT_FORMATS)
+#: Rows that a batch of a text file or a slice of a large table holds.
+BATCH_ROWS = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A stream that can be read once. ``typed`` is false where types were only inferred from text.
+
+    ``read(columns)`` yields batches with at least those columns; ``rejects()`` tells, after the
+    last batch, what could not be read. ``rows`` is the number of records, if it is known.
+    """
+
+    schema: pa.Schema
+    typed: bool
+    read: Callable[[list[str]], Iterator[pa.Table | pa.RecordBatch]]
+    rows: int | None = None
+    rejects: Callable[[], pa.Table] = REJECTS.empty_table
+
+
+def source(data: Any, stream: str) -> Source:
+    """Whatever a user calls a stream, ready to be read."""
+    if isinstance(data, str | os.PathLike):
+        return _files(os.fspath(data), stream)
+    if isinstance(data, pa.Table | pa.RecordBatch):
+        return _table(pa.table(data) if isinstance(data, pa.RecordBatch) else data)
+    if isinstance(data, pa.RecordBatchReader):
+        return Source(data.schema, True, lambda columns: iter(data))
+    if type(data).__module__.startswith("pandas."):
+        return _table(pa.Table.from_pandas(data, preserve_index=False))
+    if isinstance(data, dict):
+        data = [data]
+    if isinstance(data, list) and all(isinstance(item, dict) for item in data):
+        return _table(from_dicts(data), typed=False)
+    if isinstance(data, Iterable):
+        return _batches(iter(data), stream)
+    raise SourceError(
+        f"stream {stream!r} is a {type(data).__name__}: give an Arrow table or reader, a pandas"
+        " DataFrame, a list of dictionaries, or the path of parquet, csv or json lines files"
+    )
+
+
+def from_dicts(records: list[dict[str, Any]], schema: pa.Schema | None = None) -> pa.Table:
+    """Records as a table; a column of mixed types becomes text, to be read value by value."""
+    names = schema.names if schema is not None else list(dict.fromkeys(n for r in records for n in r))
+    columns = []
+    for name in names:
+        values = [record.get(name) for record in records]
+        kind = schema.field(name).type if schema is not None else None
+        try:
+            column = pa.array(values, kind)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+            column = pa.array([None if v is None else str(v) for v in values], pa.string())
+        columns.append(column)
+    return pa.table(columns, names=names)
+
+
+def _table(table: pa.Table, typed: bool = True) -> Source:
+    def read(columns: list[str]) -> Iterator[pa.Table]:
+        chosen = table.select(columns)
+        for start in range(0, table.num_rows, BATCH_ROWS):
+            yield chosen.slice(start, BATCH_ROWS)
+
+    return Source(table.schema, typed, read, table.num_rows)
+
+
+def _batches(batches: Iterator[Any], stream: str) -> Source:
+    first = next(batches, None)
+    if first is None:
+        return _table(pa.table({}))
+    if not isinstance(first, pa.RecordBatch | pa.Table):
+        raise SourceError(
+            f"stream {stream!r} yields {type(first).__name__}: give Arrow record batches or tables"
+        )
+
+    def read(columns: list[str]) -> Iterator[pa.Table | pa.RecordBatch]:
+        yield first
+        yield from batches
+
+    return Source(first.schema, True, read)
+
+
+# -- files ------------------------------------------------------------------------------------
+
+
+def _files(path: str, stream: str) -> Source:
+    files = find_files(path, stream)
+    endings = {_ending(file) for file in files}
+    if len(endings) > 1:
+        raise SourceError(
+            f"stream {stream!r}: {path} mixes {', '.join(sorted(endings))} files:"
+            " name one kind with a glob, such as folder/*.parquet"
+        )
+    ending = endings.pop()
+    if ending not in _TEXT_FORMATS:
+        return _parquet(files, stream)
+    files = [file for file in files if os.path.getsize(file)]
+    if not files:
+        return _table(pa.table({}))
+    return _text(files, ending, stream)
+
+
+def find_files(path: str, stream: str) -> list[str]:
+    """The files that a path, folder or glob stands for, by name; hidden ones are left out."""
+    if os.path.isdir(path):
+        found = [str(p) for p in Path(path).rglob("*") if p.is_file()]
+        found = [file for file in found if _ending(file) in _FORMATS]
+        where = f"the folder {path} holds no"
+    elif os.path.exists(path):
+        found, where = [path], ""
+    else:
+        found = [file for file in glob.glob(path, recursive=True) if os.path.isfile(file)]
+        where = f"{path} matches no"
+    found = sorted(f for f in found if not os.path.basename(f).startswith((".", "_")))
+    if not found:
+        raise SourceError(f"stream {stream!r}: {where} parquet, csv or json lines file")
+    for file in found:
+        if _ending(file) not in _FORMATS:
+            raise SourceError(
+                f"stream {stream!r}: cannot tell what {file} is: its name must end in one of"
+                f" {', '.join(_FORMATS)}"
+            )
+    return found
+
+
+def _ending(file: str) -> str:
+    return os.path.splitext(file.removesuffix(".gz"))[1].lower()
+
+
+def _parquet(files: list[str], stream: str) -> Source:
+    opened = [_open_parquet(file, stream) for file in files]
+    schema = opened[0].schema_arrow
+    for file, parquet in zip(files, opened, strict=True):
+        for field in schema:
+            place = parquet.schema_arrow.get_field_index(field.name)
+            if place < 0:
+                raise SourceError(f"stream {stream!r}: {file} lacks the column {field.name!r}")
+    rows = sum(parquet.metadata.num_rows for parquet in opened)
+    groups = [(i, g) for i, parquet in enumerate(opened) for g in range(parquet.num_row_groups)]
+
+    def read(columns: list[str]) -> Iterator[pa.Table]:
+        texts = [f.name for f in schema if f.name in columns and _worth_encoding(f.type)]
+
+        def task(place: tuple[int, int]) -> pa.Table:
+            file, group = place
+            # A reader of its own: one reader must not be used by two threads.
+            reader = pq.ParquetFile(files[file], metadata=opened[file].metadata,
+                                    read_dictionary=texts)  # fmt: skip
+            with reader:
+                return reader.read_row_group(group, columns=columns, use_threads=False)
+
+        try:
+            yield from _ahead(task, groups)
+        except (OSError, pa.ArrowException) as error:
+            raise SourceError(f"stream {stream!r} cannot be read: {error}") from error
+
+    return Source(schema, True, read, rows)
+
+
+def _open_parquet(file: str, stream: str) -> pq.ParquetFile:
+    try:
+        return pq.ParquetFile(file)
+    except (OSError, pa.ArrowException) as error:
+        raise SourceError(f"stream {stream!r}: {file} is not a parquet file: {error}") from error
+
+
+def _worth_encoding(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _ahead(task: Callable[[tuple[int, int]], pa.Table], places: list[tuple[int, int]]) -> Iterator[pa.Table]:
+    """The tasks' results in order, computed on a few threads, a few at a time."""
+    threads = min(4, os.cpu_count() or 1)
+    waiting: deque[Future[pa.Table]] = deque()
+    remaining = iter(places)
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            for place in remaining:
+                waiting.append(pool.submit(task, place))
+                if len(waiting) > 2 * threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
+def _text(files: list[str], ending: str, stream: str) -> Source:
+    connection = duckdb.connect()
+    connection.execute("SET TimeZone = 'UTC'")
+    names = "[" + ", ".join("'" + file.replace("'", "''") + "'" for file in files) + "]"
+    csv = ending in (".csv", ".tsv")
+    if csv:
+        scan = f"read_csv({names}, store_rejects = true)"
+    else:
+        scan = f"read_json({names}, format = 'auto', union_by_name = true, ignore_errors = true)"
+        if ending != ".json":
+            scan = scan.replace("'auto'", "'newline_delimited'")
+    try:
+        schema = connection.sql(f"SELECT * FROM {scan} LIMIT 0").to_arrow_table().schema
+    except duckdb.Error as error:
+        reason = str(error).split("\n")[0]
+        raise SourceError(f"stream {stream!r}: {files[0]} cannot be read: {reason}") from None
+
+    def read(columns: list[str]) -> Iterator[pa.RecordBatch]:
+        quoted = ", ".join('"' + name.replace('"', '""') + '"' for name in columns)
+        try:
+            found = connection.sql(f"SELECT {quoted} FROM {scan}")
+            yield from found.to_arrow_reader(BATCH_ROWS)
+        except duckdb.Error as error:
+            reason = str(error).split("\n")[0]
+            raise SourceError(f"stream {stream!r} cannot be read: {reason}") from None
+
+    def rejects() -> pa.Table:
+        return _csv_rejects(connection, stream) if csv else REJECTS.empty_table()
+
+    return Source(schema, False, read, None, rejects)
+
+
+def _csv_rejects(connection: duckdb.DuckDBPyConnection, stream: str) -> pa.Table:
+    """Lines that DuckDB set aside. ``row`` counts records from 0, as if the line had been one."""
+    known = connection.sql("SELECT 1 FROM duckdb_tables() WHERE table_name = 'reject_errors'")
+    if not known.fetchall():
+        return REJECTS.empty_table()
+    found = connection.sql(
+        "SELECT DISTINCT ON (file_id, line) line, column_name, error_type, error_message, csv_line"
+        " FROM reject_errors ORDER BY file_id, line"
+    ).fetchall()
+    rows = []
+    for line, column, kind, message, text in found:
+        reason = "not a well-formed line"
+        if kind == "CAST":
+            reason = "not a timestamp" if "TIMESTAMP" in message or "DATE" in message else "not a number"
+        rows.append((stream, max(0, line - 2), column, reason, text))
+    columns = list(zip(*rows, strict=True)) or [[]] * len(REJECTS)
+    return pa.table([list(column) for column in columns], schema=REJECTS)

@@ -1,0 +1,23 @@
+"""Seeded streams to try, test and measure with.
+
+The same kind, seed and options give the same rows, however they are cut into batches, and a shorter
+stream is the beginning of a longer one: rows come in blocks of `BLOCK`, each drawn from its own
+child of the seed. (Another version of numpy may draw other numbers.) All streams are in event-time
+order.
+
+>>> sorted(KINDS)
+['falling', 'flows', 'icebergs', 'random', 'rising', 'sensors', 'trades']
+>>> batches = list(generate("trades", rows=1_000, seed=7, batch_rows=400))
+>>> [batch.num_rows for batch in batches]
+[400, 400, 200]
+>>> batches[0].schema.names
+['ts', 'symbol', 'venue', 'price', 'size']
+"""
+
+from __future__ import annotations
+
+from crestline.streams.files import write
+from crestline.streams.generator import BLOCK, generate
+from crestline.streams.kinds import KINDS, Kind, Option
+
+__all__ = ["BLOCK", "KINDS", "Kind", "Option", "generate", "write"]

@@ -1,0 +1,135 @@
+"""``explain``, ``algorithms``, ``generate``, ``bench`` and what all commands share."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+import crestline as library
+from cli.command import TOP, crestline
+from crestline.cli import bench as bench_module
+from crestline.planner import algorithms, explain, facts, plan
+from crestline.streams import KINDS
+
+COMMANDS = ("run", "explain", "algorithms", "generate", "bench", "demo")
+
+
+def test_version_and_help() -> None:
+    assert crestline("--version").stdout == f"crestline {library.__version__}\n"
+    told = crestline("--help").stdout
+    assert all(command in told for command in COMMANDS)
+    assert crestline().stdout == told
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_gives_examples(command: str) -> None:
+    told = crestline(command, "--help").stdout
+    assert "Examples" in told and f"crestline {command}" in told
+
+
+def test_explain_says_what_the_planner_says(tmp_path: Path) -> None:
+    planned = plan(library.parse(TOP))
+    assert crestline("explain", TOP).stdout == explain(planned) + "\n"
+    assert json.loads(crestline("explain", TOP, "--json").stdout) == [facts(planned)]
+    several = crestline("explain", "-", "--json", stdin=f"{TOP};{TOP}").stdout
+    assert [known["query"] for known in json.loads(several)] == ["query_1", "query_2"]
+    assert "line 1" in crestline("explain", "SELECT", code=2).stderr
+
+
+def test_algorithms_lists_the_catalogue() -> None:
+    known = json.loads(crestline("algorithms", "--json").stdout)
+    assert [each["name"] for each in known] == [each.name for each in algorithms()]
+    assert {each["name"]: each["available"] for each in known}["MINTOPK"] is True
+    told = crestline("algorithms").stdout
+    assert all(each.name in told for each in algorithms())
+    assert "available" in told and "not yet" in told
+
+
+def test_generate_writes_what_the_library_generates(tmp_path: Path) -> None:
+    out = tmp_path / "trades.parquet"
+    result = crestline(
+        "generate", "trades", "--rows", "2k", "--seed", 3, "--rate", 50, "--set", "symbols=4",
+        "--start", "2020-02-02", "--out", out,
+    )  # fmt: skip
+    assert "2,000 records of trades" in result.stderr
+    table = pq.read_table(out)
+    assert table.num_rows == 2_000
+    assert len(table.column("symbol").unique()) == 4
+    assert str(table.column("ts")[0].as_py().date()) == "2020-02-02"
+    again = tmp_path / "folder"
+    crestline("generate", "random", "--rows", 100, "--files", 3, "--out", again, "--quiet")
+    assert len(list(again.iterdir())) == 3
+
+
+def test_generate_lists_its_kinds() -> None:
+    for told in (crestline("generate").stdout, crestline("generate", "--help").stdout):
+        assert all(kind in told for kind in KINDS)
+        assert "--set symbols=500" in told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["trades"], "--rows 100k --out"),
+        (["stocks", "--rows", "5", "--out", "x.csv"], "no kind of stream 'stocks'"),
+        (["trades", "--rows", "many", "--out", "x.csv"], "'many' is not a number"),
+        (["trades", "--rows", "0.5", "--out", "x.csv"], "must be a whole number"),
+        (["trades", "--rows", "5", "--out", "x.doc"], "'.doc'"),
+        (["trades", "--rows", "5", "--out", "x.csv", "--set", "hosts=3"], "no option 'hosts'"),
+        (["trades", "--rows", "5", "--out", "x.csv", "--set", "symbols"], "is not NAME=VALUE"),
+        (["trades", "--rows", "5", "--out", "x.csv", "--rate", "0"], "rate is 0"),
+    ],
+)
+def test_generate_says_what_is_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], told: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert told in crestline("generate", *arguments, code=2).stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+SUITE = """
+from benchmarks import helper
+DESCRIPTION: str = "how fast nothing is"
+def run(*, quick, say):
+    say("measuring")
+    return {"quick": quick, "value": helper.VALUE}
+def table(result):
+    return f"value {result['value']}"
+"""
+
+
+@pytest.fixture
+def suites(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    for name in [name for name in sys.modules if name.split(".")[0] == "benchmarks"]:
+        monkeypatch.delitem(sys.modules, name)
+    (tmp_path / "__init__.py").write_text("SUITES = ('nothing', 'needy')\n")
+    (tmp_path / "helper.py").write_text("VALUE = 7\n")
+    (tmp_path / "nothing.py").write_text(SUITE)
+    (tmp_path / "needy.py").write_text("DESCRIPTION = 'wants more'\nimport not_installed_here\n")
+    monkeypatch.setattr(bench_module, "find_folder", lambda: tmp_path)
+    yield tmp_path
+    for name in [name for name in sys.modules if name.split(".")[0] == "benchmarks"]:
+        monkeypatch.delitem(sys.modules, name)
+
+
+def test_bench_lists_and_runs_suites(suites: Path) -> None:
+    listed = crestline("bench").stdout.splitlines()
+    assert listed == ["nothing  how fast nothing is", "needy    wants more"]
+    result = crestline("bench", "nothing")
+    assert (result.stdout, result.stderr) == ("value 7\n", "measuring\n")
+    told = crestline("bench", "nothing", "--quick", "--json").stdout
+    assert json.loads(told) == {"quick": True, "value": 7}
+    assert "choose one of nothing, needy, all" in crestline("bench", "other", code=2).stderr
+    assert "'not_installed_here'" in crestline("bench", "needy", code=2).stderr
+
+
+def test_bench_finds_the_suites_of_the_clone() -> None:
+    folder = bench_module.find_folder()
+    assert folder.name == "benchmarks"
+    assert all(text for text in bench_module.suites(folder).values())

@@ -1,0 +1,129 @@
+"""What is told when a command cannot be done, and with which exit code it ends."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cli.command import TOP, crestline, left_behind, write_scores
+
+
+@pytest.fixture
+def scores(tmp_path: Path) -> Path:
+    return write_scores(tmp_path / "scores.jsonl")
+
+
+def test_a_query_error_keeps_its_marked_place(scores: Path) -> None:
+    bad = "SELECT TOP 0 id FROM s [ROWS 3] ORDER BY x"
+    lines = crestline("run", bad, "-s", f"s={scores}", code=2).stderr.splitlines()
+    assert lines[0].startswith("error: line 1, column 12: ")
+    assert lines[1] == f"  {bad}"
+    assert lines[2] == " " * (2 + bad.index("0")) + "^"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        ([], 2, "neither is given"),
+        ([TOP, "--query", "top.sql"], 2, "both are given"),
+        (["--query", "missing.sql"], 2, "cannot read the query file 'missing.sql'"),
+        ([TOP], 2, "add --stream s=PATH"),
+        ([TOP, "--stream", "scores.csv"], 2, "is not NAME=VALUE"),
+        ([TOP, "-s", "s=a.csv", "-s", "s=b.csv"], 2, "gives 's' twice"),
+        ([TOP, "-s", "s=missing.csv"], 3, "matches no parquet, csv or json lines file"),
+        ([TOP, "-s", "s={scores}", "--engine", "spark"], 2, "Spark engine is not available"),
+        ([TOP, "-s", "s={scores}", "--engine", "abacus"], 2, "no engine 'abacus'"),
+        ([TOP, "-s", "s={scores}", "--follow"], 2, "--follow is not available"),
+        ([TOP, "-s", "s={scores}", "--out", "top.xlsx"], 2, ".jsonl, .ndjson, .csv, .parquet"),
+        ([f"{TOP} USING PA", "-s", "s={scores}"], 2, "PA ("),
+        ([TOP.replace("x", "y"), "-s", "s={scores}"], 3, "no column 'y'"),
+        (["{scores}", "-s", "s={scores}"], 2, "is a file, not a query"),
+        ([TOP, "-s", "s={scores}", "--out", "/dev/null/top.csv"], 3, "cannot write"),
+    ],
+)
+def test_a_run_that_cannot_be(
+    scores: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], code: int, told: str
+) -> None:
+    monkeypatch.chdir(scores.parent)
+    filled = [argument.replace("{scores}", str(scores)) for argument in arguments]
+    result = crestline("run", *filled, code=code)
+    assert told in result.stderr
+    assert "Traceback" not in result.output
+    assert [path.name for path in scores.parent.iterdir()] == [scores.name]
+
+
+def test_a_strict_run_ends_at_the_first_bad_record(tmp_path: Path) -> None:
+    source = write_scores(tmp_path / "s.jsonl", [("a", 1), ("b", None)])
+    out = tmp_path / "top.csv"
+    result = crestline("run", TOP, "-s", f"s={source}", "--strict", "--out", out, code=3)
+    assert "row 1, column 'x': score is NULL" in result.stderr
+    assert not out.exists() and left_behind(tmp_path) == []
+
+
+def test_a_failing_run_leaves_the_old_file_untouched(tmp_path: Path) -> None:
+    # Fails after rows were written: one result for each record, and the bad one is the last.
+    records = [(f"r{i}", float(i)) for i in range(2_000)]
+    source = write_scores(tmp_path / "s.jsonl", [*records, ("bad", "high")])
+    query = "SELECT TOP 5 id FROM s [ROWS 10] ORDER BY x DESC"
+    for ending in ("csv", "jsonl", "parquet"):
+        out, rejects = tmp_path / f"top.{ending}", tmp_path / "bad.csv"
+        out.write_text("the old one")
+        crestline("run", query, "-s", f"s={source}", "--out", out, "--rejects", rejects,
+                  "--strict", code=3)  # fmt: skip
+        assert out.read_text() == "the old one"
+        assert not rejects.exists() and left_behind(tmp_path) == []
+
+
+def test_results_and_rejects_need_two_files(scores: Path, tmp_path: Path) -> None:
+    same = tmp_path / "same.csv"
+    options = ("--out", same, "--rejects", same)
+    assert (
+        "different columns" in crestline("run", TOP, "-s", f"s={scores}", *options, code=2).stderr
+    )
+    assert not same.exists() and left_behind(tmp_path) == []
+
+
+def test_a_fault_of_ours_is_called_one(scores: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from crestline import local
+
+    def broken(text: str) -> None:
+        raise ZeroDivisionError("oh")
+
+    monkeypatch.setattr(local, "named_queries", broken)
+    result = crestline("run", TOP, "-s", f"s={scores}", code=1)
+    assert "ZeroDivisionError: oh" in result.stderr and "fault of Crestline" in result.stderr
+    assert "Traceback" not in result.stderr
+    monkeypatch.setenv("CRESTLINE_DEBUG", "1")
+    result = crestline("run", TOP, "-s", f"s={scores}", code=1)
+    assert "Traceback" in result.stderr
+
+
+def test_an_interrupted_run_ends_with_130(
+    scores: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from crestline.local import BoundedRun
+
+    def interrupted(self: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(BoundedRun, "__iter__", interrupted)
+    out = tmp_path / "new" / "top.csv"
+    result = crestline("run", TOP, "-s", f"s={scores}", "--out", out, code=130)
+    assert "interrupted" in result.stderr and "Traceback" not in result.stderr
+    assert not out.parent.exists()
+
+
+def test_a_full_disk_is_an_error_of_the_data(
+    scores: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from crestline.cli import output
+
+    def full(self: object, table: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(output.TextWriter, "write", full)
+    out = tmp_path / "top.csv"
+    result = crestline("run", TOP, "-s", f"s={scores}", "--out", out, code=3)
+    assert "cannot write" in result.stderr and "No space left" in result.stderr
+    assert not out.exists() and left_behind(tmp_path) == []

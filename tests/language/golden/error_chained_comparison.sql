@@ -1,0 +1,1 @@
+SELECT TOP 3 x FROM s [ROWS 10] WHERE 1 < x < 5 ORDER BY x

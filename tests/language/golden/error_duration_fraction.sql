@@ -1,0 +1,1 @@
+SELECT TOP 3 x FROM s [RANGE 0.5 us ON ts] ORDER BY x

@@ -1,0 +1,1 @@
+SELECT TOP 3 x FROM s [RANGE 10 mintues ON ts] ORDER BY x

@@ -1,0 +1,3 @@
+SELECT TOP 3 x
+FROM s [ROWS 10]
+WHERE x > 1

@@ -1,0 +1,1 @@
+SELCT TOP 3 x FROM s [ROWS 1] ORDER BY x

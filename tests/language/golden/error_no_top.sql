@@ -1,0 +1,1 @@
+SELECT x FROM s [ROWS 1] ORDER BY x

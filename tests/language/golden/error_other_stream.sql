@@ -1,0 +1,1 @@
+SELECT TOP 3 x FROM s [ROWS 10] WHERE t.x > 1 ORDER BY x

@@ -1,0 +1,1 @@
+SELECT TOP 3 order FROM s [ROWS 10] ORDER BY x

@@ -1,0 +1,3 @@
+SELECT TOP 3 x
+FROM s [ROWS 10]
+ORDER BY x * sqr(y) DESC

@@ -1,0 +1,1 @@
+SELECT TOP 3 x FROM s [ROW 3] ORDER BY x

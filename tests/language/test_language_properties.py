@@ -1,0 +1,255 @@
+"""What holds for every query: the round trip, and that nothing but ``QueryError`` is raised."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import duckdb
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crestline.core.errors import QueryError
+from crestline.core.window import RangeWindow, RowsWindow, UnboundedWindow
+from crestline.language import (
+    Combine,
+    Expression,
+    OrderTerm,
+    Probability,
+    Query,
+    Selected,
+    StreamDefaults,
+    parse,
+    parse_all,
+)
+from crestline.language.functions import FUNCTIONS
+from crestline.language.query import COMBINATIONS, RESULT_COLUMNS, SEMANTICS, default_name
+from crestline.language.tokens import quoted_name, quoted_text
+
+GOLDEN = Path(__file__).with_name("golden")
+
+# -- strategies ------------------------------------------------------------------------------------
+
+characters = st.characters(exclude_categories=["Cs"], exclude_characters="\x00")
+texts = st.text(characters, max_size=8)
+names = st.one_of(
+    st.sampled_from(
+        ["x", "price", "order", "from", "key", "TOP", "a b", 'say "hi"', "it`s", "größe"]
+    ),
+    st.text(characters, min_size=1, max_size=6),
+)
+numbers = st.one_of(
+    st.integers(0, 2**63 - 1).map(str),
+    st.floats(0, allow_nan=False, allow_infinity=False).map(repr),
+)
+literals = st.one_of(
+    numbers,
+    texts.map(quoted_text),
+    st.sampled_from(["NULL", "true", "FALSE", "interval 3 days", "interval '-5' month"]),
+    st.dates().map(lambda day: f"DATE '{day}'"),
+    st.datetimes().map(lambda moment: f"timestamp '{moment}'"),
+)
+
+
+def _composed(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    ordinary = [f for f in FUNCTIONS.values() if f.spark and not f.literals]
+
+    def call(drawn: tuple[int, list[str]]) -> str:
+        function = ordinary[drawn[0] % len(ordinary)]
+        arguments = (drawn[1] * 3)[: max(function.least, min(function.most, len(drawn[1])))]
+        return f"{function.name}({', '.join(arguments[: function.most])})"
+
+    operators = st.sampled_from("+ - * / % || = <> < <= > >= <=> AND OR DIV".split())  # noqa: SIM905
+    grouped = inner.map(lambda text: f"({text})")
+    return st.one_of(
+        grouped,
+        st.tuples(grouped, operators, grouped).map(" ".join),
+        grouped.map(lambda text: f"- {text}"),
+        grouped.map(lambda text: f"NOT {text}"),
+        grouped.map(lambda text: f"{text} IS NOT NULL"),
+        st.tuples(grouped, st.lists(literals, min_size=1, max_size=3)).map(
+            lambda drawn: f"{drawn[0]} NOT IN ({', '.join(_in_list(drawn[1]))})"
+        ),
+        st.tuples(grouped, grouped, grouped).map(lambda t: f"{t[0]} NOT BETWEEN {t[1]} AND {t[2]}"),
+        st.tuples(inner, inner, inner).map(
+            lambda t: f"CASE WHEN {t[0]} THEN {t[1]} ELSE {t[2]} END"
+        ),
+        st.tuples(inner, inner).map(lambda t: f"DISTANCE(({t[0]}, 1), (2.5, {t[1]}))"),
+        inner.map(lambda text: f"CAST({text} AS DOUBLE)"),
+        inner.map(lambda text: f"ROUND({text}, 2)"),
+        st.tuples(st.integers(0, 1000), st.lists(inner, min_size=1, max_size=3)).map(call),
+    )
+
+
+def _in_list(values: list[str]) -> list[str]:
+    return [value for value in values if not value.startswith("interval")] or ["1"]
+
+
+expressions = (
+    st.recursive(st.one_of(names.map(quoted_name), literals), _composed, max_leaves=6)
+    .filter(lambda text: len(text) < 2_000)
+    .map(Expression)
+)
+durations = st.integers(1, 2**61)
+counts = st.integers(1, 2**61)
+times = expressions.map(lambda expression: expression.sql)
+windows = st.one_of(
+    st.builds(RangeWindow, durations, st.none() | durations, times),
+    st.builds(RowsWindow, counts, counts, st.none() | times),
+    st.builds(UnboundedWindow, counts, st.none()),
+    st.builds(UnboundedWindow, durations, times),
+)
+reals = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@st.composite
+def columns(draw: st.DrawFn) -> tuple[tuple[Selected, ...], tuple[Selected, ...]]:
+    """Partition columns and selected columns, whose names all differ."""
+    taken = set(RESULT_COLUMNS)
+    drawn: list[Selected] = []
+    for expression in draw(st.lists(expressions, max_size=4)):
+        name = draw(st.sampled_from([default_name(expression), draw(names)]))
+        if name.casefold() not in taken:
+            taken.add(name.casefold())
+            drawn.append(Selected(expression, name))
+    cut = draw(st.integers(0, len(drawn)))
+    return tuple(drawn[:cut]), tuple(drawn[cut:])
+
+
+@st.composite
+def combinations(draw: st.DrawFn) -> Combine:
+    function = draw(st.sampled_from(COMBINATIONS))
+    weighted = st.dictionaries(texts, st.floats(0, 1e300), min_size=1, max_size=3)
+    weights = tuple(draw(weighted).items()) if function == "WEIGHTED_SUM" else ()
+    low, high = 0.0, None
+    if draw(st.booleans()):
+        low, high = sorted(draw(st.lists(reals, min_size=2, max_size=2, unique=True)))
+    repeats = draw(st.none() | st.sampled_from(COMBINATIONS[:-1]))
+    at_most = None if repeats is None else draw(counts)
+    value, across, obj = draw(expressions), draw(names), draw(names)
+    return Combine(function, value, across, obj, low, high, repeats, at_most, weights)
+
+
+@st.composite
+def probabilities(draw: st.DrawFn) -> Probability:
+    semantics = draw(st.sampled_from(SEMANTICS))
+    threshold = draw(st.floats(0, 1, exclude_min=True)) if semantics == "PT_K" else None
+    return Probability(draw(expressions), draw(st.none() | names), semantics, threshold)
+
+
+@st.composite
+def queries(draw: st.DrawFn) -> Query:
+    partition_by, select = draw(columns())
+    combine = draw(st.none() | combinations())
+    terms = st.lists(st.builds(OrderTerm, expressions, st.booleans()), min_size=1, max_size=3)
+    if combine is not None:
+        select = (Selected(Expression(quoted_name(combine.object)), "the object"),)
+        partition_by = tuple(p for p in partition_by if p.name.casefold() != "the object")
+    using = draw(st.none() | names.map(str.upper))
+    approximate = draw(st.booleans())
+    options = st.dictionaries(
+        names.map(str.lower), st.one_of(st.booleans(), st.integers(), reals, texts), max_size=3
+    )
+    keys = st.lists(names, max_size=3, unique_by=str.casefold)
+    return Query(
+        k=draw(st.integers(1, 10_000_000)),
+        select=select,
+        stream=draw(names),
+        window=draw(windows),
+        order_by=() if combine else tuple(draw(terms)),
+        name=draw(st.none() | names),
+        where=draw(st.none() | expressions),
+        partition_by=partition_by,
+        combine=combine,
+        probability=draw(st.none() | probabilities()),
+        key=tuple(draw(keys)),
+        lateness=draw(st.integers(0, 2**61)),
+        late=draw(st.sampled_from(["DROP", "REVISE"])),
+        frequency=draw(st.none() | durations),
+        emit=draw(st.sampled_from(["SNAPSHOTS", "CHANGES"])),
+        approximate=approximate,
+        error=draw(st.none() | st.floats(0.001, 0.999)) if approximate else None,
+        using=using,
+        options=tuple(draw(options).items()) if using else (),
+    )
+
+
+# -- properties ------------------------------------------------------------------------------------
+
+
+@given(queries())
+def test_canonical_text_parses_to_the_same_query(query: Query) -> None:
+    text = str(query)
+    assert parse(text) == query
+    assert str(parse(text)) == text
+
+
+@settings(max_examples=10)
+@given(st.lists(queries(), min_size=1, max_size=3, unique_by=lambda q: (q.name or "").casefold()))
+def test_several_queries_in_one_text(several: list[Query]) -> None:
+    assert parse_all(";\n".join(map(str, several))) == tuple(several)
+
+
+@given(expressions)
+def test_canonical_expression_is_its_own_canonical_text(expression: Expression) -> None:
+    assert Expression(f" {expression.sql} /* comment */ ").sql == expression.sql
+
+
+@given(expressions)
+def test_engines_can_read_every_expression(expression: Expression) -> None:
+    """Types may not fit, but the text must be SQL."""
+    with duckdb.connect() as connection:
+        try:
+            connection.execute(f"SELECT {expression.to('duckdb')}")
+        except duckdb.ParserException:
+            raise
+        except duckdb.Error:
+            pass
+
+
+@given(st.text(max_size=200))
+def test_any_text_is_a_query_or_a_query_error(text: str) -> None:
+    try:
+        parse_all(text)
+    except QueryError as error:
+        assert str(error)
+
+
+VALID = [
+    path.read_text(encoding="utf-8")
+    for path in sorted(GOLDEN.glob("*.sql"))
+    if not path.name.startswith("error_")
+]
+PIECES = (
+    "( ) [ ] , ; . + - * / % < > = => <=> || -- /* */ ' \" ` \\ 0 1e9 9999999999999999999 0.5"
+    " SELECT TOP FROM WHERE ORDER BY AND OR NOT IN LIKE IS NULL BETWEEN CASE WHEN THEN ELSE END"
+    " AS CAST INTERVAL DATE EXTRACT ARRAY DISTANCE COSINE ON RANGE ROWS SLIDE UNBOUNDED COMBINE"
+    " \x00 \u2028 é 🙂 \ud800 DIV WITH PROBABILITY LATENESS USING KEY EMIT"
+)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_damaged_queries_raise_nothing_but_query_errors(seed: int) -> None:
+    """Pieces of valid queries are cut out, doubled, swapped and mixed with hostile ones."""
+    chance = random.Random(seed)
+    pieces = PIECES.split(" ")
+    defaults = {"sensor": StreamDefaults("value DESC", "ts")}
+    parsed = 0
+    for _ in range(150):
+        text = chance.choice(VALID)
+        for _ in range(chance.randint(0, 3)):
+            start = chance.randint(0, len(text))
+            end = min(len(text), start + chance.randint(0, 12))
+            replacement = chance.choice(
+                ["", f" {chance.choice(pieces)} ", chance.choice(pieces), text[start:end] * 2]
+            )
+            text = text[:start] + replacement + text[end:]
+        try:
+            for query in parse_all(text, defaults):
+                assert parse(str(query)) == query
+                parsed += 1
+        except QueryError as error:
+            assert str(error).startswith("line ")
+            assert error.line <= text.count("\n") + 1
+    assert parsed, "the damage should leave some queries whole"

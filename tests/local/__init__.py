@@ -1,0 +1,1 @@
+"""The in-process engine against the oracle, and against hostile and real input."""

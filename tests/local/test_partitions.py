@@ -1,0 +1,70 @@
+"""Very many partitions in one run."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from local.by_sql import expected
+from local.engines import assert_same_rows, catalogue, rows_of, run, supports
+from oracle import Spec
+
+SECOND = 1_000_000
+
+
+def many(rows: int, partitions: int) -> pa.Table:
+    """Scores with ties; partitions of one record and of many."""
+    random = np.random.default_rng(3)
+    owner = np.where(
+        np.arange(rows) < partitions, np.arange(rows), random.integers(0, partitions, rows)
+    )
+    return pa.table(
+        {
+            "id": pa.array(np.arange(rows)),
+            "ts": pa.array(np.sort(random.integers(0, 400 * SECOND, rows)), pa.timestamp("us")),
+            "grp": pa.array(random.permutation(owner)),
+            "val": pa.array(random.integers(0, 50, rows).astype(float)),
+        }
+    )
+
+
+SPEC = Spec(2, "range_slide", 200 * SECOND, 100 * SECOND, "ts", partition=("grp",), select=("id",))
+
+
+@pytest.mark.parametrize("algorithm", [a.name for a in catalogue() if supports(a)(SPEC)])
+def test_a_hundred_thousand_partitions(algorithm: str) -> None:
+    table = many(300_000, 100_000)
+    start = time.perf_counter()
+    got = run(SPEC, table, algorithm).to_arrow()
+    took = time.perf_counter() - start
+    assert_same_table(got, expected(SPEC, table))
+    assert len(set(got.column("grp").to_pylist())) == 100_000
+    # A Python loop over the partitions would need minutes; compiling kernels needs some seconds.
+    assert took < 60, f"{took:.1f} s"
+
+
+def assert_same_table(got: pa.Table, wanted: list[dict[str, Any]]) -> None:
+    assert got.num_rows == len(wanted)
+    assert_same_rows(rows_of(got), wanted, SPEC.text())
+
+
+def test_a_hundred_thousand_partitions_in_rows() -> None:
+    """Every partition counts for itself: three records each, told after the second."""
+    partitions = 100_000
+    owner = np.tile(np.random.default_rng(5).permutation(partitions), 3)
+    scores = np.repeat([1.0, 3.0, 2.0], partitions)
+    table = pa.table({"id": np.arange(3 * partitions), "grp": owner, "val": scores})
+    got = run(Spec(1, "rows", 2, 2, partition=("grp",)), table).to_arrow()
+    assert got.column("grp").to_pylist() == list(range(partitions))
+    assert set(got.column("score").to_pylist()) == {3.0}
+    assert set(got.column("window_end").to_pylist()) == {2}
+
+
+@pytest.mark.stress
+def test_a_million_partitions() -> None:
+    table = many(3_000_000, 1_000_000)
+    assert_same_table(run(SPEC, table).to_arrow(), expected(SPEC, table))

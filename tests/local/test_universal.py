@@ -1,0 +1,49 @@
+"""Every universal check crossed with every catalogued algorithm."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from local.checks import UNIVERSAL, Check
+from local.engines import Algorithm, catalogue, examples, kinds_of
+
+CROSSED = [
+    pytest.param(algorithm, check, count, id=f"{algorithm.name}-{check.__name__}")
+    for algorithm in catalogue()
+    for check, count in UNIVERSAL
+]
+
+
+@pytest.mark.parametrize(("algorithm", "check", "count"), CROSSED)
+def test_every_algorithm(algorithm: Algorithm, check: Check, count: int) -> None:
+    @examples(count)
+    @given(st.data())
+    def holds(data: st.DataObject) -> None:
+        check(algorithm, data.draw)
+
+    holds()
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize(("algorithm", "check", "count"), CROSSED)
+def test_every_algorithm_at_length(algorithm: Algorithm, check: Check, count: int) -> None:
+    @examples(count * 2)
+    @given(st.data())
+    def holds(data: st.DataObject) -> None:
+        check(algorithm, data.draw)
+
+    holds()
+
+
+def test_the_catalogue_holds_what_the_design_names() -> None:
+    names = {algorithm.name for algorithm in catalogue()}
+    assert names >= {"MINTOPK", "PRETOPK", "SMA", "TMA", "NAIVE"}
+
+
+def test_every_kind_of_window_is_answered_by_the_yardstick() -> None:
+    naive = next(algorithm for algorithm in catalogue() if algorithm.name == "NAIVE")
+    assert set(kinds_of(naive)) == {
+        "range_slide", "range", "rows", "rows_on", "unbounded_time", "unbounded_rows",
+    }  # fmt: skip
