@@ -203,7 +203,12 @@ def tie_columns(spec: Spec) -> tuple[str, ...]:
 
 
 def ranked(spec: Spec, window: Sequence[Arrived]) -> list[Arrived]:
-    """The window's records, best first."""
+    """The window's records, best first.
+
+    Records that look the same in every result are free to take any order that stays the same. Here
+    the one that is counted last is the best, so that in ROWS windows it need not be replaced by its
+    twin while it leaves.
+    """
 
     def by_rank(a: Arrived, b: Arrived) -> int:
         for column, descending in spec.order:
@@ -213,7 +218,7 @@ def ranked(spec: Spec, window: Sequence[Arrived]) -> list[Arrived]:
             return b.number - a.number
         if a.time != b.time:
             return -1 if a.time > b.time else 1
-        return by_columns(spec, a, b)
+        return by_columns(spec, a, b) or b.number - a.number
 
     return sorted(window, key=cmp_to_key(by_rank))
 
@@ -222,7 +227,7 @@ def by_columns(spec: Spec, a: Arrived, b: Arrived) -> int:
     for column in tie_columns(spec):
         if c := compare(a.record[column], b.record[column]):
             return c
-    return a.number - b.number  # only between records that look the same in every result
+    return 0
 
 
 def counting_order(spec: Spec, records: Sequence[Arrived]) -> list[Arrived]:
@@ -231,7 +236,7 @@ def counting_order(spec: Spec, records: Sequence[Arrived]) -> list[Arrived]:
         return list(records)
 
     def by_time(a: Arrived, b: Arrived) -> int:
-        return a.time - b.time or by_columns(spec, a, b)
+        return a.time - b.time or by_columns(spec, a, b) or a.number - b.number
 
     return sorted(records, key=cmp_to_key(by_time))
 

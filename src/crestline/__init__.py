@@ -10,6 +10,11 @@
 'B'
 """
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from crestline.core.errors import (
     CrestlineError,
     PlanError,
@@ -18,8 +23,10 @@ from crestline.core.errors import (
     SourceError,
     StateError,
 )
-from crestline.language import Query, parse, parse_all
-from crestline.local import Metrics, Results, Session, open, run
+
+if TYPE_CHECKING:
+    from crestline.language import Query, parse, parse_all
+    from crestline.local import Metrics, Results, Session, open, run
 
 __version__ = "0.1.0"
 
@@ -39,3 +46,12 @@ __all__ = [
     "parse_all",
     "run",
 ]
+
+#: Loaded when first asked for: the engine brings numba, Arrow and DuckDB, which takes a second.
+_HOMES = {"Query": "language", "parse": "language", "parse_all": "language"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'crestline' has no attribute {name!r}")
+    return getattr(import_module(f"crestline.{_HOMES.get(name, 'local')}"), name)

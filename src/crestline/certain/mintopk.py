@@ -1,7 +1,7 @@
-"""MinTopk: the least that must be kept, in one list (Yang, Shastri, Rundensteiner, Ward 2011, s. 4).
+"""MinTopk: the least that must be kept, in one list (Yang et al. 2011, section 4).
 
-**Answers** the exact top k of every window that slides in steps, and of windows that report at every
-arrival. **Does not** help where scores change after arrival: a record's score is final.
+**Answers** the exact top k of every window that slides in steps, and of windows that report at
+every arrival. **Does not** help where scores change after arrival: a record's score is final.
 
 **Idea.** When a record arrives it is known when it will expire. It can be in the top k of a future
 window only if fewer than k *better* records expire no sooner; call those its *dominators*. The
@@ -9,10 +9,10 @@ records with fewer than k dominators are the minimal candidate set MTK (Theorem 
 one list, best first (the *super-top-k list*); the first k are the answer.
 
 **Cost**, with C panes a window, n records and s survivors (at most k) in a pane, M = size of MTK:
-n memory-bound comparisons to find the survivors, O(s log s) to rank them and O(k + M) to merge them,
-for each pane. Records kept: k H_C on average for scores in random order (H_C = 1 + 1/2 + ... + 1/C,
-panes of at least k records); at worst k C, for falling scores; k, for rising ones. Nothing depends
-on how many records the window holds.
+n memory-bound comparisons to find the survivors, O(s log s) to rank them and O(k + M) to merge
+them, for each pane. Records kept: k H_C on average for scores in random order (H_C = 1 + 1/2 + ...
++ 1/C, panes of at least k records); at worst k C, for falling scores; k, for rising ones. Nothing
+depends on how many records the window holds.
 
 **Invariants**
   M1  each partition's list is sorted best first;
@@ -22,11 +22,10 @@ on how many records the window holds.
 
 **Deviations from the paper.** (1) Panes are inserted whole rather than record by record: a pane's
 k best are found first, then merged in one pass. (2) Instead of a starting window mark and a lower
-bound pointer for each window, each record carries its count of dominators. The two say the same: the
-record enters the predicted top k at the first window that at least (count - k + 1) of the betters do
-not reach; ``window_marks`` derives the marks and pointers, as in the paper's Figure 5. Counting
-makes the cost of a merge independent of the number of future windows, which the pointers do not.
-(3) Theorem 3.2's average of 2k is k H_C.
+bound pointer for each window, each record carries its count of dominators. The two say the same:
+a record is in the predicted top k of exactly those windows of its life that fewer than k listed
+betters reach; ``window_marks`` derives the marks, as in the paper's Figure 5. Counting makes the
+cost of a merge independent of the number of future windows, which the pointers do not. (3) Theorem 3.2's average of 2k is k H_C.
 
 **By hand.** Window of 4 records, slide of 2, k = 1. After 9 5 | 3 7 the list is 9 7: 9 wins now, 7
 will when 9 has gone; 5 and 3 never can.

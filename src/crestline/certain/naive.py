@@ -115,7 +115,7 @@ class Naive:
         if self.slide is None:  # one for each distinct time (or position) of a new record
             ends = np.unique(self.at[mine] + (0 if self.timed else 1))
             return [e for e in ends.tolist() if e <= limit and (done is None or e > done)]
-        ends_at = set()
+        ends_at: set[int] = set()
         for at in np.unique(self.at[mine]).tolist():
             first = (at // self.slide + 1) * self.slide
             if done is not None:

@@ -1,10 +1,10 @@
 """PreTopk: a predicted result for every future window (Yang et al. 2011, section 3).
 
-**Answers** the exact top k of every bounded window that slides in steps. **Does not** do windows that
-report at every arrival, nor unbounded ones: it must know its future windows.
+**Answers** the exact top k of every bounded window that slides in steps. **Does not** do windows
+that report at every arrival, nor unbounded ones: it must know its future windows.
 
-**Idea.** A record belongs to a known run of future windows. For each of them a heap holds the k best
-seen so far; when a window is due its heap is the answer.
+**Idea.** A record belongs to a known run of future windows. For each of them a heap holds the k
+best seen so far; when a window is due its heap is the answer.
 
 **Cost**, with C = ceil(width / slide) future windows: O(A log k) for a record that enters A of them
 (found from the newest window to the oldest, stopping at the first refusal), O(k log k) for a due
@@ -16,8 +16,8 @@ keeps the same records once.
   P2  each heap's root ranks last;
   P3  the kept records are exactly those that some heap refers to.
 
-**Deviations from the paper.** Results are heaps, sorted when due; a pane's records beyond its k best
-are dropped before they are offered (they could enter no window).
+**Deviations from the paper.** Results are heaps, sorted when due; a pane's records beyond its k
+best are dropped before they are offered (they could enter no window).
 
 >>> import numpy as np
 >>> operator = PreTopK(k=1, window=4, slide=2)

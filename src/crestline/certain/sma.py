@@ -1,4 +1,5 @@
-"""SMA: a grid of the window and a skyband above it (Mouratidis et al. 2006), the rival of Yang et al.
+"""SMA: a grid of the window and a skyband above it (Mouratidis et al. 2006), the rival of Yang et
+al.
 
 **Answers** the exact top k of every window. **Does not** forget anything that is in the window.
 
@@ -6,9 +7,9 @@
 fewer than k *later, better* ones; the first k are the answer. When expiry leaves fewer than k, the
 skyband is built anew from the best cells of the grid.
 
-**Cost**, with n records in the window and S in the skyband: O(1) to put a record into its cell and to
-take it out, O(S) for one that enters the skyband; a recomputation reads the cells until it has k
-records and costs O(r + k log k) for the r it reads. All n records are kept.
+**Cost**, with n records in the window and S in the skyband: O(1) to put a record into its cell and
+to take it out, O(S) for one that enters the skyband; a recomputation reads the cells until it has
+k records and costs O(r + k log k) for the r it reads. All n records are kept.
 
 **Deviations.** Scores are one number, so the grid has one dimension: cells of equal width over the
 range of the first records, the outer ones open. Panes expire whole. A recomputation takes in every

@@ -21,7 +21,7 @@ from crestline.core.errors import CrestlineError
 from crestline.core.operator import Reported
 from crestline.core.window import FOREVER, Panes
 from crestline.kernels.order import count_positions, is_ascending, pane_starts
-from crestline.kernels.select import select_groups, select_runs
+from crestline.kernels.select import select_groups, select_partitioned, select_runs
 from crestline.types import Floats, Ints
 
 _LONG_AGO = -(1 << 62)
@@ -149,9 +149,14 @@ class StepOperator(ABC):
             )
         if not self.prunes or self.panes.on_arrival:
             return None, times // length
-        if ascending and partitions is None:
-            kept = select_runs(scores, pane_starts(times, length), self.k)
-            return kept, times[kept] // length
+        if ascending:
+            starts = pane_starts(times, length)
+            if partitions is None:
+                kept = select_runs(scores, starts, self.k)
+                return kept, times[kept] // length
+            if self.partitions * (len(starts) - 1) <= 4 * len(times):
+                kept = select_partitioned(scores, partitions, self.partitions, starts, self.k)
+                return kept, times[kept] // length
         panes = times // length
         part = np.zeros(len(panes), np.int64) if partitions is None else partitions
         kept = self._prune(_Waiting(part, panes, scores, panes, panes))
@@ -377,13 +382,16 @@ def _order_of(waiting: _Waiting) -> Ints:
     ranked = waiting.score[best]
     if (ranked[1:] == ranked[:-1]).any():
         best = np.lexsort((-waiting.tie, -waiting.score))
-    by_pane: Ints = best[np.argsort(waiting.pane[best], kind="stable")]
+    pane = waiting.pane[best]
     if single:
-        return by_pane
-    ordered: Ints = by_pane[np.argsort(waiting.partition[by_pane], kind="stable")]
-    return ordered
+        return best[np.argsort(pane, kind="stable")]
+    first = int(pane.min())
+    span = int(pane.max()) - first + 1
+    partition = waiting.partition[best]
+    if span > (1 << 62) // (int(partition.max()) + 1):
+        return best[np.lexsort((pane, partition))]
+    return best[np.argsort(partition * span + (pane - first), kind="stable")]
 
 
 def _with_end(reported: Reported, end: Ints) -> Reported:
     return Reported(reported.partition, end, reported.offset, reported.id, reported.score)
-

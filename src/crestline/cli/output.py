@@ -36,6 +36,12 @@ class Writer(Protocol):
     def close(self) -> None: ...
 
 
+class FileWriter(Writer, Protocol):
+    """A writer that can also be given up, when its file will not be kept."""
+
+    def abandon(self) -> None: ...
+
+
 class TextWriter:
     """A header, then lines; ``lines`` turns a batch into text."""
 
@@ -51,6 +57,9 @@ class TextWriter:
 
     def close(self) -> None:
         self._file.flush()
+
+    def abandon(self) -> None:
+        """Nothing to do: no line waits for a later one."""
 
 
 class ParquetWriter:
@@ -76,16 +85,21 @@ class ParquetWriter:
         self._write_group()
         self._writer.close()
 
+    def abandon(self) -> None:
+        with suppress(OSError, pa.ArrowException):
+            self._writer.close()
+        self._writer.is_open = False  # else it tries again, aloud, when it is thrown away
 
-def _csv(file: BinaryIO, schema: pa.Schema) -> Writer:
+
+def _csv(file: BinaryIO, schema: pa.Schema) -> FileWriter:
     return TextWriter(file, csv_lines, csv_header(schema))
 
 
-def _json(file: BinaryIO, schema: pa.Schema) -> Writer:
+def _json(file: BinaryIO, schema: pa.Schema) -> FileWriter:
     return TextWriter(file, json_lines)
 
 
-_FORMATS: dict[str, Callable[[BinaryIO, pa.Schema], Writer]] = {
+_FORMATS: dict[str, Callable[[BinaryIO, pa.Schema], FileWriter]] = {
     ".jsonl": _json,
     ".ndjson": _json,
     ".csv": _csv,
@@ -127,6 +141,7 @@ class _File:
 
     def remove(self) -> None:
         """Whatever is left under the hidden name."""
+        self._writer.abandon()
         with suppress(OSError):  # what could not be written is removed anyway
             self._file.close()
         self.partial.unlink(missing_ok=True)

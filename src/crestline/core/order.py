@@ -8,7 +8,7 @@ being the first tie-breaker themselves.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -21,10 +21,12 @@ TieColumn = tuple[pa.Array, bool]
 
 
 def sort_codes(column: pa.Array | pa.ChunkedArray) -> Ints:
-    """Integers in the order of the values: equal for equal values, -1 for NULL.
+    """Integers in the order of the values, equal for equal values; NULL has the smallest.
 
     >>> sort_codes(pa.array(["b", None, "a", "b"])).tolist()
     [1, -1, 0, 1]
+    >>> sort_codes(pa.array([7, 5])).tolist()
+    [7, 5]
     """
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
@@ -33,6 +35,9 @@ def sort_codes(column: pa.Array | pa.ChunkedArray) -> Ints:
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.int8())
     kind = column.type
+    whole = pa.types.is_temporal(kind) or pa.types.is_integer(kind)
+    if whole and column.null_count == 0 and kind.bit_width == 64 and kind != pa.uint64():
+        return np.asarray(column.view(pa.int64()))
     if pa.types.is_null(kind):
         return np.full(len(column), -1, np.int64)
     if pa.types.is_floating(kind):
@@ -48,26 +53,52 @@ def sort_codes(column: pa.Array | pa.ChunkedArray) -> Ints:
     return np.where(valid, np.asarray(ranks).astype(np.int64) - 1, -1)
 
 
-def tie_ranks(scores: Floats, columns: Callable[[Ints], list[TieColumn]]) -> Ints | None:
-    """For records with equal scores, integers that are larger for those that come first.
+def tie_ranks(
+    scores: Floats, partitions: Ints, columns: Callable[[Ints], Iterator[TieColumn]]
+) -> Ints | None:
+    """For records of a partition with equal scores, integers that are larger for those that come
+    first; None if there are no ties at all.
 
-    ``columns`` gives the tie-breaking columns, first to last, of the records at certain places; it
-    is asked only for records that tie. None if there are no ties at all.
+    ``columns`` yields the tie-breaking columns, first to last, of the records at certain places; it
+    is asked only for records that tie, and only for as many columns as it takes.
     """
     order = np.argsort(scores)
-    ranked = scores[order]
-    same = ranked[1:] == ranked[:-1]
+    same = scores[order[1:]] == scores[order[:-1]]
     if not same.any():
         return None
-    tied = np.zeros(len(scores), np.bool_)
-    tied[1:] |= same
-    tied[:-1] |= same
-    places = order[tied]
-    keys: list[Ints] = []
+    # The number of a record's group of ties; the partition and every column split groups further.
+    group = np.empty(len(scores), np.int64)
+    group[order] = np.cumsum(np.concatenate(([0], ~same)))
+    if partitions.any():
+        group = split_groups(group, partitions)
+    places = np.flatnonzero(np.bincount(group)[group] > 1)
+    if len(places) == 0:
+        return None
+    group = group[places]
     for column, larger_first in columns(places):
         codes = sort_codes(column)
-        keys.append(codes if larger_first else -codes)
+        group = split_groups(group, codes if larger_first else ~codes)
+        if group.max() == len(group) - 1:
+            break
     ranks = np.zeros(len(scores), np.int64)
-    by_tie = np.lexsort(keys[::-1])  # worst first; scores need no key: ranks compare within a tie
-    ranks[places[by_tie]] = np.arange(1, len(places) + 1)
+    ranks[places] = group
+    return ranks
+
+
+def split_groups(group: Ints, codes: Ints) -> Ints:
+    """Number groups anew, from 0, so that those with several codes fall apart in their order.
+
+    >>> split_groups(np.array([0, 1, 0]), np.array([7, 5, 6])).tolist()
+    [1, 2, 0]
+    """
+    key = group * len(codes) + dense_ranks(codes)
+    return dense_ranks(key)
+
+
+def dense_ranks(values: Ints) -> Ints:
+    """0 for the least value, 1 for the next larger one, and so on."""
+    order = np.argsort(values)
+    ordered = values[order]
+    ranks = np.empty(len(values), np.int64)
+    ranks[order] = np.cumsum(np.concatenate(([0], ordered[1:] != ordered[:-1])))
     return ranks

@@ -1,4 +1,5 @@
-"""State as bytes: arrays, bytes and plain values behind a versioned, checked header. Never a pickle.
+"""State as bytes: arrays, bytes and plain values behind a versioned, checked header. Never a
+pickle.
 
 Layout: ``CRST``, format version (u16), length of the header (u32), CRC-32 of all that follows
 (u32), the header (JSON), then the raw buffers one after the other, little-endian.
@@ -23,7 +24,7 @@ VERSION = 1
 _MAGIC = b"CRST"
 _HEAD = struct.Struct("<4sHII")
 #: Only plain numbers: an object array could smuggle in code.
-_DTYPES = frozenset("<i8 <f8 |b1 <i4 |u1 |i1".split())
+_DTYPES = frozenset(("<i8", "<f8", "|b1"))
 
 
 def pack(state: dict[str, Any]) -> bytes:

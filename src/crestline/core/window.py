@@ -68,7 +68,8 @@ class RangeWindow:
 
 @dataclass(frozen=True, slots=True)
 class RowsWindow:
-    """``[ROWS n SLIDE m]``; with ``on`` the records count in event-time order, not arrival order."""
+    """``[ROWS n SLIDE m]``; with ``on`` the records count in event-time order, not arrival
+    order."""
 
     rows: int
     slide: int = 1

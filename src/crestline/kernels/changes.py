@@ -13,11 +13,11 @@ LEAVE, MOVE, ENTER = 0, 1, 2
 
 @kernel
 def _write(
-    table: Ints, filled: int, at: int, partition: int, change: int, rank: int, previous: int, id: int
+    table: Ints, filled: int, at: int, p: int, change: int, rank: int, previous: int, id: int
 ) -> Ints:
     table = room_for(table, filled, 6)
     table[filled] = at
-    table[filled + 1] = partition
+    table[filled + 1] = p
     table[filled + 2] = change
     table[filled + 3] = rank
     table[filled + 4] = previous

@@ -173,7 +173,8 @@ def advance_grid(
     view_from: Ints,
     views: Ints,
 ) -> tuple[Ints, int, Ints, Ints, Ints, Ints, Ints, Ints, int]:
-    """Report every window that ends by ``until[p]``; all arrays by slot or partition change in place.
+    """Report every window that ends by ``until[p]``; all arrays by slot or partition change in
+    place.
 
     ``free[:free_count]`` are the unused slots, enough for all new records. Returns the slot given
     to each new record, the free slots left, the views (offsets, slots), the snapshots (partitions,
@@ -213,7 +214,9 @@ def advance_grid(
                     due = end + slide
                 elif alive[p] > 0:
                     for i in range(min(k, size)):
-                        due = min(due, max(first_without(panes[view[i]], width, slide), end + slide))
+                        due = min(
+                            due, max(first_without(panes[view[i]], width, slide), end + slide)
+                        )
                 if due > until[p]:
                     break
                 end = due
@@ -242,9 +245,7 @@ def advance_grid(
                 else:
                     enters = size < k or before(scores, ties, slot, view[size - 1])
                 if enters:
-                    view, size = _enter_view(
-                        view, size, slot, k, skyband, scores, ties, dominators
-                    )
+                    view, size = _enter_view(view, size, slot, k, skyband, scores, ties, dominators)
             lapsed = False
             while alive[p] > 0 and panes[oldest[p]] < end - width:
                 slot = oldest[p]

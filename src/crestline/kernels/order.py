@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from crestline.kernels.compile import kernel
-from crestline.types import Bools, Ints
+from crestline.types import Bools, Floats, Ints
+
+_BLOCK = 4096
 
 
 @kernel
@@ -40,10 +42,23 @@ def find_late(times: Ints, latest: int, lateness: int) -> tuple[Bools, int, int]
 @kernel
 def is_ascending(values: Ints) -> bool:
     """Whether no value is smaller than the one before it."""
-    for i in range(1, len(values)):
-        if values[i] < values[i - 1]:
+    later = values[1:]
+    for start in range(0, len(later), _BLOCK):
+        falls = False  # no way out within a block: the compiler vectorises it
+        for i in range(start, min(start + _BLOCK, len(later))):
+            falls |= later[i] < values[i]
+        if falls:
             return False
     return True
+
+
+@kernel
+def has_nan(values: Floats) -> bool:
+    """Whether any value is not a number."""
+    found = False
+    for i in range(len(values)):
+        found |= values[i] != values[i]
+    return found
 
 
 @kernel

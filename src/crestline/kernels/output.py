@@ -25,7 +25,7 @@ def room_for(array: Ints, filled: int, more: int) -> Ints:
 @kernel
 def before(scores: Floats, ties: Ints, a: int, b: int) -> bool:
     """Whether record ``a`` ranks before record ``b``: larger score first, then larger tie."""
-    return scores[a] > scores[b] or (scores[a] == scores[b] and ties[a] > ties[b])
+    return bool(scores[a] > scores[b] or (scores[a] == scores[b] and ties[a] > ties[b]))
 
 
 @kernel

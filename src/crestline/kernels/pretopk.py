@@ -6,7 +6,7 @@ import numpy as np
 
 from crestline.kernels.compile import kernel
 from crestline.kernels.output import before, room_for
-from crestline.types import Bools, Floats, Ints
+from crestline.types import Floats, Ints
 
 NEVER = -(1 << 62)
 

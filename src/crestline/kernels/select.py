@@ -218,3 +218,19 @@ def select_groups(scores: Floats, groups: Ints, n_groups: int, k: int) -> Ints:
             kept[filled] = i
             filled += 1
     return kept[:filled].copy()
+
+
+@kernel
+def select_partitioned(
+    scores: Floats, partitions: Ints, n_partitions: int, starts: Ints, k: int
+) -> Ints:
+    """As ``select_groups``, where a group is a partition within one of the runs of ``starts``."""
+    kept = np.empty(len(scores), np.int64)
+    filled = 0
+    for r in range(len(starts) - 1):
+        begin, end = starts[r], starts[r + 1]
+        chosen = select_groups(scores[begin:end], partitions[begin:end], n_partitions, k)
+        for i in range(len(chosen)):
+            kept[filled] = begin + chosen[i]
+            filled += 1
+    return kept[:filled].copy()

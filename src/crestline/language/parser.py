@@ -104,8 +104,9 @@ class _Parser(Clauses):
             self._selects_object(combine, select)
         elif not found["order_by"]:
             found["order_by"] = self._default_order(stream, default)
-        self._distinct(found.get("partition_by", []) + select)
-        found["partition_by"] = tuple(item for item, _ in found.get("partition_by", []))
+        partition_by = found.get("partition_by", [])
+        found["partition_by"] = tuple(item for item, _ in partition_by)
+        self._distinct(partition_by + [s for s in select if s[0] not in found["partition_by"]])
         return Query(
             k=k,
             select=tuple(item for item, _ in select),

@@ -131,7 +131,9 @@ class Query:
         if bool(self.order_by) == bool(self.combine):
             raise QueryError("a query has either ORDER BY terms or COMBINE")
         taken: set[str] = set()
-        for selected in (*self.partition_by, *self.select):
+        # A PARTITION BY column that is selected as well is shown once.
+        selected_only = (item for item in self.select if item not in self.partition_by)
+        for selected in (*self.partition_by, *selected_only):
             if problem := name_problem(selected.name, taken):
                 raise QueryError(*problem[:1], hint=problem[1])
             taken.add(selected.name.casefold())

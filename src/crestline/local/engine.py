@@ -1,7 +1,7 @@
 """One query over one stream: records in, result rows out.
 
-The operator holds numbers, this engine holds the columns of the records that the operator keeps (and
-of those shown last, for EMIT CHANGES), in one table whose row numbers are the operator's ids.
+The operator holds numbers, this engine holds the columns of the records that the operator keeps
+(and of those shown last, for EMIT CHANGES), in one table whose row numbers are the operator's ids.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import pyarrow as pa
 
 from crestline.core.errors import CrestlineError, StateError
 from crestline.core.operator import Reported
-from crestline.core.order import TieColumn, tie_ranks
 from crestline.core.window import RangeWindow, UnboundedWindow, counts_rows
-from crestline.kernels.order import find_late
+from crestline.kernels.order import find_late, is_ascending
 from crestline.local.gate import Admitted, Gate, Rejects, table_bytes, table_from
+from crestline.local.kept import Kept
 from crestline.local.metrics import Clock, Metrics, WindowCount
 from crestline.local.partitions import Partitions
 from crestline.local.projection import Projection
@@ -32,8 +32,6 @@ _LONG_AGO = -(1 << 62)
 _PORTION = 1 << 20
 #: The table of kept records is compacted when it has this many rows more than it needs.
 _SLACK = 8192
-#: Small batches leave a table in many chunks, which are joined beyond this number.
-_CHUNKS = 64
 
 
 class Engine:
@@ -55,8 +53,7 @@ class Engine:
         self._latest = _LONG_AGO
         self._counted = counts_rows(query.window)
         self._reorder = Reorder(query) if self._counted and query.window.on else None
-        self._kept_roles = _kept_roles(self.projection.schema, self._gate.texts)
-        self._kept = self._kept_schema().empty_table()
+        self._kept = Kept(query, self.projection.schema, self.projection.texts)
         self._log: ChangeLog | None = None
         if query.emit == "CHANGES":
             self._log = ChangeLog()
@@ -138,14 +135,15 @@ class Engine:
         else:
             rows = len(admitted)
         for start in range(0, len(admitted), rows):
-            if rows >= len(admitted):
-                yield admitted
-            else:
-                yield admitted.take(np.arange(start, min(start + rows, len(admitted))))
+            yield admitted.slice(start, min(start + rows, len(admitted)))
 
     def _drop_late(self, admitted: Admitted) -> Admitted:
-        assert admitted.time is not None
-        late, count, self._latest = find_late(admitted.time, self._latest, self.query.lateness)
+        times = admitted.time
+        assert times is not None
+        if len(times) and times[0] >= self._latest - self.query.lateness and is_ascending(times):
+            self._latest = max(self._latest, int(times[-1]))
+            return admitted
+        late, count, self._latest = find_late(times, self._latest, self.query.lateness)
         if count:
             self.metrics.rows_late += count
             self._reject_late(admitted.take(np.flatnonzero(late)))
@@ -153,29 +151,22 @@ class Engine:
         return admitted
 
     def _reject_late(self, late: Admitted) -> None:
-        self.rejects.add(late.rows, "time", "late", late.columns.column("time"))
+        self.rejects.add(np.asarray(late.rows), "time", "late", late.columns.column("time"))
 
     def _observe(self, admitted: Admitted) -> None:
         partition: Ints | None = None
         if self.query.partition_by:
-            columns = [admitted.columns.column(f"p{i}") for i in range(len(self.query.partition_by))]
+            columns = [
+                admitted.columns.column(f"p{i}") for i in range(len(self.query.partition_by))
+            ]
             partition = self._partitions.encode(columns)
         time = None if self._counted else admitted.time
-        first = self._kept.num_rows
-        kept = self._operator.observe(admitted.score, time, partition, number_from=first)
-        chosen = admitted.columns.select(self._kept_roles)
-        score, rows, moment = admitted.score, admitted.rows, admitted.time
-        if len(kept) < len(score):
-            chosen, score, rows = chosen.take(kept), score[kept], rows[kept]
-            moment = None if moment is None else moment[kept]
-        chosen = chosen.append_column("_score", pa.array(score))
-        chosen = chosen.append_column("_row", pa.array(rows))
-        if moment is not None:
-            chosen = chosen.append_column("_time", pa.array(moment))
-        self._kept = pa.concat_tables([self._kept, chosen.cast(self._kept.schema)])
+        first = len(self._kept)
+        places = self._operator.observe(admitted.score, time, partition, number_from=first)
+        codes = np.zeros(len(places), np.int64) if partition is None else partition[places]
+        self._kept.append(admitted, codes, places)
         if self._revisions is not None and admitted.time is not None:
-            part = np.zeros(len(kept), np.int64) if partition is None else partition[kept]
-            self._revisions.remember(admitted.time[kept], part, score, first)
+            self._revisions.remember(admitted.time[places], codes, admitted.score[places])
         self._count_window(admitted)
 
     # -- out ----------------------------------------------------------------------------------
@@ -200,8 +191,8 @@ class Engine:
         for reported in self._operator.advance_gradually(until):
             if self._log is not None:
                 count = max(1, len(self._partitions))
-                table = self._log.changes(reported, count, self._kept.num_rows)
-                yield self._rows.changes(table, self._kept, self._partitions)
+                table = self._log.changes(reported, count, len(self._kept))
+                yield self._rows.changes(table, self._kept.table, self._partitions)
             elif len(reported):
                 yield self._snapshots(reported)
         if self._revisions is not None and until is not None:
@@ -209,35 +200,16 @@ class Engine:
         self._compact()
 
     def _snapshots(self, reported: Reported, revision: Ints | None = None) -> pa.Table:
-        return self._rows.snapshots(reported, self._kept, self._partitions, revision)
+        return self._rows.snapshots(reported, self._kept.table, self._partitions, revision)
 
     def _break_ties(self) -> None:
-        ids = self._operator.ids() if self._revisions is None else np.arange(self._kept.num_rows)
-        if len(ids) < 2:
+        revised = self._revisions is not None
+        ties = self._kept.ties(np.arange(len(self._kept)) if revised else self._operator.ids())
+        if ties is None:
             return
-        scores = np.asarray(self._kept.column("_score").to_numpy())[ids]
-        ranks = tie_ranks(scores, lambda places: self._tie_columns(ids[places]))
-        if ranks is not None:
-            ties = np.zeros(self._kept.num_rows, np.int64)
-            ties[ids] = ranks
-            self._operator.set_ties(ties)
-            if self._revisions is not None:
-                self._revisions.ties = ties
-
-    def _tie_columns(self, ids: Ints) -> list[TieColumn]:
-        """What breaks ties among the records, first to last; see ``core.order``."""
-        query, kept = self.query, self._kept.take(ids)
-        columns: list[TieColumn] = []
-        if "score" in self._kept_roles:
-            columns.append((kept.column("score"), query.order_by[0].descending))
-        for i, term in enumerate(query.order_by[1:]):
-            columns.append((kept.column(f"t{i}"), term.descending))
-        if query.window.on is None:
-            return [*columns, (kept.column("_row"), True)]
-        columns.append((kept.column("_time"), True))
-        columns += [(kept.column(f"k{i}"), False) for i in range(len(query.key))]
-        columns += [(kept.column(f"c{i}"), False) for i in range(len(query.select))]
-        return [*columns, (kept.column("_row"), True)]
+        self._operator.set_ties(ties)
+        if self._revisions is not None:
+            self._revisions.ties = ties
 
     # -- late records that correct the past ---------------------------------------------------
 
@@ -271,9 +243,11 @@ class Engine:
                 self._observe(admitted.take(places[~mine]))
             self._latest = int(running[stop - 1])
             before = revisions.reported_until
-            if self._due_until() // slide > before // slide or before == _LONG_AGO:
+            until = self._due_until()
+            assert until is not None
+            if until // slide > before // slide or before == _LONG_AGO:
                 yield from self._corrections()
-                yield from self._advance(self._due_until())
+                yield from self._advance(until)
 
     def _corrections(self) -> Iterator[pa.Table]:
         """Take the late records in, replay what they touch and report what came out different."""
@@ -295,21 +269,18 @@ class Engine:
 
     # -- memory, metrics, state ---------------------------------------------------------------
 
-    def _compact(self) -> None:
+    def _compact(self, slack: int = _SLACK) -> None:
+        """Forget the columns of records that nobody refers to any more."""
         if self._revisions is not None:
             return  # any pane may have to be looked at again
         needed = self._operator.candidates + (0 if self._log is None else len(self._log.shown))
-        if self._kept.num_rows <= 2 * needed + _SLACK:
-            if self._kept.column("_row").num_chunks > _CHUNKS:
-                self._kept = self._kept.combine_chunks()
+        if len(self._kept) <= 2 * needed + slack:
             return
-        ids = self._operator.ids()
+        used = np.zeros(len(self._kept), np.bool_)
+        used[self._operator.ids()] = True
         if self._log is not None:
-            ids = np.concatenate((ids, self._log.shown))
-        ids = np.unique(ids)
-        places = np.full(self._kept.num_rows, -1, np.int64)
-        places[ids] = np.arange(len(ids))
-        self._kept = self._kept.take(ids).combine_chunks()
+            used[self._log.shown] = True
+        places = self._kept.keep_only(np.flatnonzero(used))
         self._operator.rename(places)
         if self._log is not None:
             self._log.rename(places)
@@ -332,24 +303,18 @@ class Engine:
         peak = max(self.metrics.window_records_peak, inside)
         self.metrics.window_records_peak = peak
 
-    def _kept_schema(self) -> pa.Schema:
-        fields = [self.projection.schema.field(role) for role in self._kept_roles]
-        fields += [pa.field("_score", pa.float64()), pa.field("_row", pa.int64())]
-        if self.query.window.on is not None:
-            fields.append(pa.field("_time", pa.int64()))
-        return pa.schema(fields)
-
     def state(self) -> dict[str, Any]:
         """All there is to know, for ``core.state.pack``."""
+        self._compact(slack=0)
         state: dict[str, Any] = {
             "query": str(self.query),
             "name": self.name,
             "typed": self.typed,
             "stream_schema": self.stream_schema.serialize().to_pybytes(),
             "latest": int(self._latest),
-            "kept": table_bytes(self._kept),
+            "kept": self._kept.state(),
             "operator": self._operator.state(),
-            "metrics": self.metrics.as_dict(),
+            "metrics": self.metrics.as_dict() | {"seconds": 0.0},
         }
         if self.query.partition_by:
             state["partitions"] = table_bytes(self._partitions.table())
@@ -372,7 +337,7 @@ class Engine:
         schema = pa.ipc.read_schema(pa.py_buffer(state["stream_schema"]))
         engine = cls(plan, schema, name=state["name"], typed=state["typed"], strict=strict)
         engine._latest = state["latest"]
-        engine._kept = table_from(state["kept"])
+        engine._kept.restore(state["kept"])
         engine._operator = type(engine._operator).from_state(state["operator"])
         for name, value in state["metrics"].items():
             setattr(engine.metrics, name, value)
@@ -387,12 +352,3 @@ class Engine:
         if engine._revisions is not None:
             engine._revisions.restore(state["revisions"])
         return engine
-
-
-def _kept_roles(schema: pa.Schema, texts: frozenset[str]) -> list[str]:
-    """The columns to keep of a record: what is shown, and what breaks ties."""
-    roles = [name for name in schema.names if name[0] in "tck" and name not in ("time",)]
-    kind = schema.field("score").type
-    inexact = pa.types.is_decimal(kind) or kind in (pa.int64(), pa.uint64())
-    return [*roles, "score"] if inexact and "score" not in texts else roles
-

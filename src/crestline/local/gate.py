@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from crestline.core.errors import RecordError
+from crestline.kernels.order import has_nan
 from crestline.language import Query
 from crestline.local.projection import roles
 from crestline.types import Bools, Floats, Ints
@@ -28,19 +29,31 @@ REJECTS = pa.schema(
 @dataclass(slots=True)
 class Admitted:
     """Records that take part, with what the engine computes on: scores (larger is better) and
-    event times in microseconds (none without event time), beside all the columns by role."""
+    event times in microseconds (none without event time), beside all the columns by role.
+
+    ``rows`` are the records' numbers in the stream: a range as long as none was left out.
+    """
 
     columns: pa.Table
-    rows: Ints
+    rows: Ints | range
     score: Floats
     time: Ints | None
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self.score)
+
+    def rows_at(self, places: Ints) -> Ints:
+        return self.rows.start + places if isinstance(self.rows, range) else self.rows[places]
 
     def take(self, places: Ints) -> Admitted:
         time = None if self.time is None else self.time[places]
-        return Admitted(self.columns.take(places), self.rows[places], self.score[places], time)
+        columns = self.columns.take(places)
+        return Admitted(columns, self.rows_at(places), self.score[places], time)
+
+    def slice(self, start: int, stop: int) -> Admitted:
+        time = None if self.time is None else self.time[start:stop]
+        columns = self.columns.slice(start, stop - start)
+        return Admitted(columns, self.rows[start:stop], self.score[start:stop], time)
 
     @classmethod
     def nothing(cls) -> Admitted:
@@ -60,8 +73,8 @@ class Admitted:
         )
 
     def state(self) -> dict[str, Any]:
-        columns = table_bytes(self.columns)
-        return {"columns": columns, "rows": self.rows, "score": self.score, "time": self.time}
+        columns, rows = table_bytes(self.columns), np.asarray(self.rows, np.int64)
+        return {"columns": columns, "rows": rows, "score": self.score, "time": self.time}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Admitted:
@@ -135,40 +148,41 @@ class Gate:
 
     def admit(self, columns: pa.Table, first_row: int) -> tuple[Admitted, int]:
         """The records that pass WHERE and are sound; also how many WHERE left out."""
-        rows = np.arange(first_row, first_row + columns.num_rows)
+        rows: Ints | range = range(first_row, first_row + columns.num_rows)
         filtered = 0
         if "where" in columns.column_names:
             passes = columns.column("where").fill_null(False)
             chosen = np.flatnonzero(passes.to_numpy())
             filtered = len(rows) - len(chosen)
-            columns, rows = columns.take(chosen), rows[chosen]
+            columns, rows = columns.take(chosen), first_row + chosen
         time: Ints | None = None
-        bad = np.zeros(len(rows), np.bool_)
+        bad: Bools | None = None
         if self._timed:
             time, bad = self._times(columns.column("time"), rows)
-        score, worse = self._scores(columns.column("score"), rows, bad)
-        bad |= worse
+        score, bad = self._scores(columns.column("score"), rows, bad)
         admitted = Admitted(columns, rows, score, time)
-        if bad.any():
-            admitted = admitted.take(np.flatnonzero(~bad))
-        return admitted, filtered
+        return admitted if bad is None else admitted.take(np.flatnonzero(~bad)), filtered
 
-    def _times(self, given: pa.ChunkedArray, rows: Ints) -> tuple[Ints, Bools]:
+    def _times(self, given: pa.ChunkedArray, rows: Ints | range) -> tuple[Ints, Bools | None]:
         column = self._read("time", given, pa.timestamp("us", "UTC"))
         bad = self._nulls(column, given, rows, "time", "event time is NULL", "not a timestamp")
         return _microseconds(column), bad
 
-    def _scores(self, given: pa.ChunkedArray, rows: Ints, known: Bools) -> tuple[Floats, Bools]:
+    def _scores(
+        self, given: pa.ChunkedArray, rows: Ints | range, bad: Bools | None
+    ) -> tuple[Floats, Bools | None]:
+        """Scores, larger is better, and which records are bad by now."""
         column = self._read("score", given, pa.float64())
-        bad = self._nulls(column, given, rows, "score", "score is NULL", "not a number", known)
+        null = self._nulls(column, given, rows, "score", "score is NULL", "not a number", bad)
+        if null is not None:
+            bad = null if bad is None else bad | null
         score = _floats(column)
-        nan = np.isnan(score)
-        if nan.any():
-            nan &= ~(bad | known)
-            self.rejects.add(rows[nan], "score", "score is NaN", given.filter(pa.array(nan)))
-            bad = bad | nan
-        score = score + 0.0 if self._descending else 0.0 - score  # either way, no -0.0
-        return score, bad
+        if has_nan(score):
+            nan = np.isnan(score)
+            fresh = nan if bad is None else nan & ~bad
+            self._reject(fresh, rows, "score", "score is NaN", given)
+            bad = nan if bad is None else bad | nan
+        return score if self._descending else 0.0 - score, bad
 
     def _read(self, role: str, given: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
         """Text as numbers or times, NULL where it is neither; anything else as it is."""
@@ -183,21 +197,27 @@ class Gate:
         self,
         column: pa.ChunkedArray,
         given: pa.ChunkedArray,
-        rows: Ints,
+        rows: Ints | range,
         role: str,
         reason: str,
         unreadable: str,
         known: Bools | None = None,
-    ) -> Bools:
+    ) -> Bools | None:
+        """Which values are missing, if any; those not ``known`` to be bad are set aside."""
         if column.null_count == 0:
-            return np.zeros(len(rows), np.bool_)
-        null = column.is_null().to_numpy()
+            return None
+        null = np.asarray(column.is_null().to_numpy())
         fresh = null if known is None else null & ~known
         missing = fresh & given.is_null().to_numpy()
-        self.rejects.add(rows[missing], role, reason, given.filter(pa.array(missing)))
-        wrong = fresh & ~missing
-        self.rejects.add(rows[wrong], role, unreadable, given.filter(pa.array(wrong)))
-        return np.asarray(null)
+        self._reject(missing, rows, role, reason, given)
+        self._reject(fresh & ~missing, rows, role, unreadable, given)
+        return null
+
+    def _reject(
+        self, which: Bools, rows: Ints | range, role: str, reason: str, values: pa.ChunkedArray
+    ) -> None:
+        numbers = np.asarray(rows)[which]
+        self.rejects.add(numbers, role, reason, values.filter(pa.array(which)))
 
 
 def read_text(text: str | None, kind: pa.DataType) -> object:

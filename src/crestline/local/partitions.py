@@ -32,6 +32,9 @@ class Partitions:
 
     def encode(self, columns: list[pa.ChunkedArray]) -> Ints:
         """The number of each record's partition."""
+        if len(columns) == 1 and pa.types.is_dictionary(columns[0].type):
+            chunks = [self._encode_dictionary(chunk) for chunk in columns[0].chunks]
+            return np.concatenate(chunks) if len(chunks) != 1 else chunks[0]
         combined: Ints | None = None
         for column in columns:
             codes = _local_codes(column)
@@ -54,6 +57,21 @@ class Partitions:
         for code, row in zip(order, zip(*values, strict=True), strict=True):
             numbers[code] = self._code(row)
         return numbers[combined]
+
+    def _encode_dictionary(self, chunk: pa.Array) -> Ints:
+        """As ``encode``, for a column that is numbered already, if only within its chunk."""
+        known = self._codes
+        numbers = [known.get((value,), -1) for value in [*chunk.dictionary.to_pylist(), None]]
+        by_index = np.array(numbers, np.int64)
+        indices = _local_codes(pa.chunked_array([chunk]))
+        codes = by_index[indices]
+        if (codes < 0).any():  # values that are new, in the order of their appearance
+            unknown, first = np.unique(indices[codes < 0], return_index=True)
+            values = [*chunk.dictionary.to_pylist(), None]
+            for index in unknown[np.argsort(first)]:
+                by_index[index] = self._code((values[index],))
+            codes = by_index[indices]
+        return codes
 
     def _code(self, row: tuple[Any, ...]) -> int:
         key = tuple(_NAN if isinstance(v, float) and math.isnan(v) else v for v in row)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 from functools import lru_cache
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -96,6 +97,7 @@ class Projection:
 
     def _check_types(self, typed: bool) -> frozenset[str]:
         texts = set()
+        wanted: list[tuple[str, tuple[Any, ...], str, str]]
         wanted = [("score", _NUMERIC, "a number", "ORDER BY a numeric column or expression")]
         if self.query.window.on is not None:
             hint = "use a timestamp, or timestamp_seconds(...) for seconds since 1970"

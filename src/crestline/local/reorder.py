@@ -1,4 +1,5 @@
-"""``[ROWS n ON ts]``: records wait until the watermark has passed them, then count in time order."""
+"""``[ROWS n ON ts]``: records wait until the watermark has passed them, then count in time
+order."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ class Reorder:
         """By event time, then by key: the order must not depend on how records arrived."""
         keys: list[Ints] = [sort_codes(admitted.columns.column(name)) for name in self._keys]
         assert admitted.time is not None
-        return admitted.take(np.lexsort((admitted.rows, *keys[::-1], admitted.time)))
+        return admitted.take(np.lexsort((np.asarray(admitted.rows), *keys[::-1], admitted.time)))
 
     def state(self) -> dict[str, Any]:
         return {} if self._held is None else self._held.state()

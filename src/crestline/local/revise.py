@@ -1,9 +1,9 @@
 """LATE REVISE: late records correct what was reported.
 
-Correcting a window needs the best of all its panes, however old, so those are remembered for good: k
-records (and ties) for each pane of a partition. When late records have come, a fresh operator replays
-the panes they touch twice, without them and with them; every snapshot that differs is reported
-again, its revision counted up. The second operator then takes over.
+Correcting a window needs the best of all its panes, however old, so those are remembered for good:
+k records (and ties) for each pane of a partition. When late records have come, a fresh operator
+replays the panes they touch twice, without them and with them; every snapshot that differs is
+reported again, its revision counted up. The second operator then takes over.
 """
 
 from __future__ import annotations
@@ -47,8 +47,7 @@ class Revisions:
         """How many records are remembered."""
         return len(self._time)
 
-    def remember(self, time: Ints, partition: Ints, score: Floats, first: int) -> None:
-        assert first == len(self._time), "the memory and the engine's table go row by row"
+    def remember(self, time: Ints, partition: Ints, score: Floats) -> None:
         self._time = np.concatenate((self._time, time))
         self._partition = np.concatenate((self._partition, partition))
         self._score = np.concatenate((self._score, score))
@@ -79,8 +78,9 @@ class Revisions:
         for i, (p, e, ids, _) in enumerate(after):
             if e > earliest - 1 and old.get((p, e), ()) != tuple(ids.tolist()):
                 changed.append(i)
-                self._revision[p, e] = self._revision.get((p, e), 0) + 1
-                revision.append(self._revision[p, e])
+                if (p, e) in old:  # else it was empty, and this is its first report
+                    self._revision[p, e] = self._revision.get((p, e), 0) + 1
+                revision.append(self._revision.get((p, e), 0))
         return operator, _chosen(after, changed), np.array(revision, np.int64)
 
     def _run(self, start: int, count: int) -> tuple[Operator, Reported]:

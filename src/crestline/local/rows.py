@@ -122,7 +122,9 @@ class RowBuilder:
             return pa.array(np.maximum(end - window.rows, 0))
         if isinstance(window, RangeWindow):
             return pa.array(end - window.width).cast(self._at)
-        return pa.array(np.zeros(len(end), np.int64)) if self._counted else pa.nulls(len(end), _MOMENT)
+        if self._counted:
+            return pa.array(np.zeros(len(end), np.int64))
+        return pa.nulls(len(end), _MOMENT)
 
 
 class ChangeLog:
@@ -157,4 +159,3 @@ class ChangeLog:
 
     def restore(self, state: dict[str, Ints]) -> None:
         self._from, self.shown = state["from"], state["shown"]
-

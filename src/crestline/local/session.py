@@ -246,7 +246,9 @@ def _stream_of(query: Query, streams: Mapping[str, Any]) -> Any:
     if len(alike) == 1:
         return streams[alike[0]]
     given = ", ".join(map(repr, streams)) or "none"
-    raise SourceError(f"the query reads the stream {query.stream!r}, but the streams given are {given}")
+    raise SourceError(
+        f"the query reads the stream {query.stream!r}, but the streams given are {given}"
+    )
 
 
 __all__ = ["BoundedRun", "Results", "Session", "Source", "named_queries", "open", "run"]

@@ -26,6 +26,8 @@ _TEXT_FORMATS = (".csv", ".tsv", ".jsonl", ".ndjson", ".json")
 _FORMATS = (".parquet", ".pq", *_TEXT_FORMATS)
 #: Rows that a batch of a text file or a slice of a large table holds.
 BATCH_ROWS = 1 << 20
+#: Rows of parquet read at once, roughly: enough to hide the cost of a batch, few enough for caches.
+PORTION_ROWS = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,9 @@ def source(data: Any, stream: str) -> Source:
 
 def from_dicts(records: list[dict[str, Any]], schema: pa.Schema | None = None) -> pa.Table:
     """Records as a table; a column of mixed types becomes text, to be read value by value."""
-    names = schema.names if schema is not None else list(dict.fromkeys(n for r in records for n in r))
+    names = list(dict.fromkeys(name for record in records for name in record))
+    if schema is not None:
+        names = schema.names
     columns = []
     for name in names:
         values = [record.get(name) for record in records]
@@ -161,25 +165,37 @@ def _parquet(files: list[str], stream: str) -> Source:
             if place < 0:
                 raise SourceError(f"stream {stream!r}: {file} lacks the column {field.name!r}")
     rows = sum(parquet.metadata.num_rows for parquet in opened)
-    groups = [(i, g) for i, parquet in enumerate(opened) for g in range(parquet.num_row_groups)]
+    portions = [(i, g) for i, parquet in enumerate(opened) for g in _portions(parquet.metadata)]
 
     def read(columns: list[str]) -> Iterator[pa.Table]:
         texts = [f.name for f in schema if f.name in columns and _worth_encoding(f.type)]
 
-        def task(place: tuple[int, int]) -> pa.Table:
-            file, group = place
+        def task(place: tuple[int, list[int]]) -> pa.Table:
+            file, groups = place
             # A reader of its own: one reader must not be used by two threads.
             reader = pq.ParquetFile(files[file], metadata=opened[file].metadata,
                                     read_dictionary=texts)  # fmt: skip
             with reader:
-                return reader.read_row_group(group, columns=columns, use_threads=False)
+                return reader.read_row_groups(groups, columns=columns, use_threads=False)
 
         try:
-            yield from _ahead(task, groups)
+            yield from _ahead(task, portions)
         except (OSError, pa.ArrowException) as error:
             raise SourceError(f"stream {stream!r} cannot be read: {error}") from error
 
     return Source(schema, True, read, rows)
+
+
+def _portions(metadata: pq.FileMetaData) -> Iterator[list[int]]:
+    """Row groups, a few together where they are small: each batch has a cost of its own."""
+    gathered: list[int] = []
+    rows = 0
+    for group in range(metadata.num_row_groups):
+        gathered.append(group)
+        rows += metadata.row_group(group).num_rows
+        if rows >= PORTION_ROWS or group == metadata.num_row_groups - 1:
+            yield gathered
+            gathered, rows = [], 0
 
 
 def _open_parquet(file: str, stream: str) -> pq.ParquetFile:
@@ -193,7 +209,9 @@ def _worth_encoding(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
-def _ahead(task: Callable[[tuple[int, int]], pa.Table], places: list[tuple[int, int]]) -> Iterator[pa.Table]:
+def _ahead(
+    task: Callable[[tuple[int, list[int]]], pa.Table], places: list[tuple[int, list[int]]]
+) -> Iterator[pa.Table]:
     """The tasks' results in order, computed on a few threads, a few at a time."""
     threads = min(4, os.cpu_count() or 1)
     waiting: deque[Future[pa.Table]] = deque()
@@ -256,7 +274,8 @@ def _csv_rejects(connection: duckdb.DuckDBPyConnection, stream: str) -> pa.Table
     for line, column, kind, message, text in found:
         reason = "not a well-formed line"
         if kind == "CAST":
-            reason = "not a timestamp" if "TIMESTAMP" in message or "DATE" in message else "not a number"
-        rows.append((stream, max(0, line - 2), column, reason, text))
-    columns = list(zip(*rows, strict=True)) or [[]] * len(REJECTS)
-    return pa.table([list(column) for column in columns], schema=REJECTS)
+            time = "TIMESTAMP" in message or "DATE" in message
+            reason = "not a timestamp" if time else "not a number"
+        values = (stream, max(0, line - 2), column, reason, text)
+        rows.append(dict(zip(REJECTS.names, values, strict=True)))
+    return pa.Table.from_pylist(rows, REJECTS)

@@ -21,9 +21,11 @@ _UNITS = (
 def duration(microseconds: int) -> str:
     """The shortest exact way to say it.
 
-    >>> duration(90_000_000), duration(7_200_000_000)
-    ('90 s', '2 h')
+    >>> duration(90_000_000), duration(7_200_000_000), duration(0)
+    ('90 s', '2 h', '0 s')
     """
+    if microseconds == 0:
+        return "0 s"
     for size, unit in _UNITS:
         if microseconds % size == 0:
             return f"{microseconds // size:,} {unit}"
@@ -48,6 +50,7 @@ def window_text(query: Query) -> str:
 def facts(plan: Plan) -> dict[str, Any]:
     """What ``explain`` says, as plain values."""
     query, panes = plan.query, plan.query.window.panes
+    pane = f"{panes.length:,} records" if counts_rows(query.window) else duration(panes.length)
     minimal = plan.algorithm.name in ("MINTOPK", "PRETOPK")
     return {
         "query": query.name or "query",
@@ -57,7 +60,7 @@ def facts(plan: Plan) -> dict[str, Any]:
         "reason": plan.reason,
         "cost": plan.algorithm.cost,
         "keeps": plan.algorithm.keeps,
-        "pane": f"{panes.length:,} records" if counts_rows(query.window) else duration(panes.length),
+        "pane": pane,
         "panes_per_window": None if panes.unbounded else panes.width,
         "panes_per_slide": panes.slide,
         "expected_kept": round(plan.expected_kept, 1) if minimal else None,

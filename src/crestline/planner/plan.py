@@ -44,8 +44,9 @@ class Plan:
     def expected_kept(self) -> float:
         """Records kept for each partition if scores come in random order and panes hold k or more.
 
-        Yang et al. say 2k. Counting it out: the record of rank r in a pane's top k stays while fewer
-        than k better ones are in later panes; over C panes that adds up to k (1 + 1/2 + ... + 1/C).
+        Yang et al. say 2k. Counting it out: the record of rank r in a pane's top k stays while
+        fewer than k better ones are in later panes; over C panes that adds up to k (1 + 1/2 + ...
+        + 1/C).
         """
         return self.query.k * harmonic(self.query.window.panes.per_window)
 

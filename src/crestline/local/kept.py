@@ -1,0 +1,100 @@
+"""The columns of the records that an operator keeps: a table whose row numbers are its ids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from crestline.core.order import TieColumn, tie_ranks
+from crestline.kernels.order import is_ascending
+from crestline.language import Query
+from crestline.local.gate import Admitted, table_bytes, table_from
+from crestline.types import Ints
+
+#: Small batches leave a table in many chunks, which are joined beyond this number.
+_CHUNKS = 64
+
+
+class Kept:
+    """What is shown of a record and what breaks its ties, beside ``_score`` (larger is better),
+    ``_partition``, ``_row`` (its number in the stream) and ``_time`` (if there is event time)."""
+
+    def __init__(self, query: Query, projected: pa.Schema, texts: frozenset[str]) -> None:
+        self._query = query
+        self._roles = _roles_to_keep(projected, texts)
+        fields = [projected.field(role) for role in self._roles]
+        fields += [pa.field("_score", pa.float64()), pa.field("_partition", pa.int64())]
+        fields.append(pa.field("_row", pa.int64()))
+        if query.window.on is not None:
+            fields.append(pa.field("_time", pa.int64()))
+        self.table = pa.schema(fields).empty_table()
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    def append(self, admitted: Admitted, partition: Ints, places: Ints) -> None:
+        """Add the records at these places of a batch, in this order."""
+        chosen = admitted.columns.select(self._roles)
+        score, time = admitted.score, admitted.time
+        if len(places) < len(score) or not is_ascending(places):
+            chosen, score = chosen.take(places), score[places]
+            time = None if time is None else time[places]
+        chosen = chosen.append_column("_score", pa.array(score))
+        chosen = chosen.append_column("_partition", pa.array(partition))
+        chosen = chosen.append_column("_row", pa.array(admitted.rows_at(places)))
+        if time is not None:
+            chosen = chosen.append_column("_time", pa.array(time))
+        self.table = pa.concat_tables([self.table, chosen.cast(self.table.schema)])
+        if self.table.column("_row").num_chunks > _CHUNKS:
+            self.table = self.table.combine_chunks()
+
+    def ties(self, ids: Ints) -> Ints | None:
+        """By id, what breaks the ties among these records; None if there are none."""
+        if len(ids) < 2:
+            return None
+        scores = np.asarray(self.table.column("_score").to_numpy())[ids]
+        partition = np.asarray(self.table.column("_partition").to_numpy())[ids]
+        ranks = tie_ranks(scores, partition, lambda places: self._tie_columns(ids[places]))
+        if ranks is None:
+            return None
+        ties = np.zeros(len(self), np.int64)
+        ties[ids] = ranks
+        return ties
+
+    def _tie_columns(self, ids: Ints) -> Iterator[TieColumn]:
+        """What breaks ties among the records, first to last; see ``core.order``."""
+        query = self._query
+        names: list[tuple[str, bool]] = []
+        if "score" in self._roles:
+            names.append(("score", query.order_by[0].descending))
+        names += [(f"t{i}", term.descending) for i, term in enumerate(query.order_by[1:])]
+        if query.window.on is not None:
+            names.append(("_time", True))
+            names += [(f"k{i}", False) for i in range(len(query.key))]
+            names += [(f"c{i}", False) for i in range(len(query.select))]
+        # What is equal in all of this is the same record twice: the later one stays longer.
+        names.append(("_row", True))
+        for name, larger_first in names:
+            yield self.table.column(name).take(ids), larger_first
+
+    def keep_only(self, ids: Ints) -> Ints:
+        """Forget all other records; return the new id of each old one (-1 for those forgotten)."""
+        places = np.full(len(self), -1, np.int64)
+        places[ids] = np.arange(len(ids))
+        self.table = self.table.take(ids).combine_chunks()
+        return places
+
+    def state(self) -> bytes:
+        return table_bytes(self.table)
+
+    def restore(self, state: bytes) -> None:
+        self.table = table_from(state)
+
+
+def _roles_to_keep(schema: pa.Schema, texts: frozenset[str]) -> list[str]:
+    roles = [name for name in schema.names if name[0] in "tck" and name != "time"]
+    kind = schema.field("score").type
+    inexact = pa.types.is_decimal(kind) or kind in (pa.int64(), pa.uint64())
+    return [*roles, "score"] if inexact and "score" not in texts else roles
