@@ -1,8 +1,8 @@
 """Measurements, one suite a module: `crestline bench SUITE`, or `python -m benchmarks SUITE`.
 
-A suite has a `DESCRIPTION`, `run(quick=..., say=...)`, which measures and returns what JSON can hold,
-and `table(result)`, which prints it. Whatever is compared is measured side by side in the same run:
-times differ from machine to machine and from hour to hour, ratios much less.
+A suite has a `DESCRIPTION`, `run(quick=..., say=...)`, which measures and returns what JSON can
+hold, and `table(result)`, which shows it as text. Whatever is compared is measured side by side in
+the same run: times differ from machine to machine and from hour to hour, ratios much less.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """One contender in a process of its own: `python -m benchmarks.contender TASK`, the task as JSON.
 
-It warms up on a small part of the data first (imports, compiled kernels, thread pools), which is not
-timed, then answers `repeats` times. It prints the seconds of each and the peak memory, and writes
-the last answer to a file if it is told to.
+It warms up on a small part of the data first (imports, compiled kernels, thread pools), which is
+not timed, then answers `repeats` times. It prints the seconds of each and the peak memory, and
+writes the last answer to a file if it is told to.
 """
 
 from __future__ import annotations

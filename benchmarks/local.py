@@ -1,8 +1,8 @@
 """Parquet files through the in-process engine, against DuckDB and Polars.
 
 Every contender runs in a process of its own, so that its peak memory is its own. It warms up first
-(imports, compiled kernels, thread pools; not timed) on the first file. The contenders take turns, and
-the best time of all turns counts. An answer that differs from Crestline's does not count.
+(imports, compiled kernels, thread pools; not timed) on the first file. The contenders take turns,
+and the best time of all turns counts. An answer that differs from Crestline's does not count.
 """
 
 from __future__ import annotations
@@ -15,7 +15,16 @@ from typing import Any
 
 import pyarrow.feather
 
-from benchmarks.measure import Say, columns, goal, goal_lines, in_child, machine, machine_line, short
+from benchmarks.measure import (
+    Say,
+    columns,
+    goal,
+    goal_lines,
+    in_child,
+    machine,
+    machine_line,
+    short,
+)
 from benchmarks.rivals import OBVIOUS, PANES_FIRST, PARTIAL
 from benchmarks.trades import trades
 
@@ -55,13 +64,17 @@ def run(
     quick: bool,
     say: Say,
     rows: int | None = None,
+    rate: float = 10_000,
     cases: tuple[Case, ...] = CASES,
     turns: int = TURNS,
     start: Start = in_child,
 ) -> dict[str, Any]:
-    """Measure. `rows`, `cases` and `turns` make it smaller; `start` runs a contender."""
+    """Measure. `rows`, `cases` and `turns` make it smaller; `start` runs a contender.
+
+    `rate` is the number of trades in a second of event time.
+    """
     rows = rows or (QUICK_ROWS if quick else ROWS)
-    folder = trades(rows, say, files=FILES)
+    folder = trades(rows, say, files=FILES, rate=rate)
     measured = [_case(case, folder, rows, say, turns, start) for case in cases]
     result = {
         "suite": "local",
@@ -99,9 +112,10 @@ def _case(
                     continue
                 say(f"{case.name}: {name} (turn {turn + 1} of {1 if slow else turns})")
                 out = Path(temporary, f"{name}.feather")
+                asked = {"files": f"{folder}/*.parquet", "slide": case.slide, "by": case.by}
                 task = {
                     "contender": name,
-                    "question": {"files": f"{folder}/*.parquet", "slide": case.slide, "by": case.by},
+                    "question": asked,
                     "warm_up": str(folder / "part-00000.parquet"),
                     "repeats": 1 if slow else REPEATS,
                     "out": str(out) if turn == 0 and entry["kind"] != "limit" else None,

@@ -1,8 +1,8 @@
 """Many partitions in one run: how the speed falls as they grow in number.
 
-Generated trades of 1 to 100,000 symbols, the query by symbol, through the in-process engine; DuckDB's
-best formulation (see `rivals`) answers the same, and the answers must agree. Processes, warm-up and
-turns are as in `local`.
+Generated trades of 1 to 100,000 symbols, the query by symbol, through the in-process engine;
+DuckDB's best formulation (see `rivals`) answers the same, and the answers must agree. Processes,
+warm-up and turns are as in `local`.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def _measure(rows: int, rate: float, count: int, say: Say, start: Start) -> dict
 def table(result: dict[str, Any]) -> str:
     """The measured figures as text."""
     rows = [
-        ["partitions", "seconds", "M rows/s", "result rows", "peak MB", "DuckDB s", "its MB", "answers"]
+        ["partitions", "seconds", "M rows/s", "results", "peak MB", "DuckDB s", "its MB", "answers"]
     ]
     for case in result["cases"]:
         rows.append(
@@ -107,8 +107,8 @@ def table(result: dict[str, Any]) -> str:
         )
     return "\n\n".join(
         [
-            f"{short(result['rows'])} trades in parquet by symbol, window {result['window']} s, slide"
-            f" {result['slide']} s, k = {result['k']}; DuckDB panes first ({RIVAL.split(', ')[1]})",
+            f"{short(result['rows'])} trades in parquet by symbol, window {result['window']} s,"
+            f" slide {result['slide']} s, k = {result['k']}; DuckDB panes first (two lists)",
             machine_line(result["machine"]),
             columns(rows),
             "What limits: one row group of trades spreads over all partitions, so each is touched"

@@ -1,9 +1,9 @@
 """The same question asked of DuckDB and Polars, and the bare reading of the files.
 
 Every formulation answers: the k trades of highest price of the last `width` seconds, every `slide`
-seconds, of all symbols together or `by` symbol. *Panes first* is what an expert writes: the k best of
-every pane of `slide` seconds, and then the windows over panes. *Obvious* is what the manuals suggest
-and users write: every row goes into every window that holds it.
+seconds, of all symbols together or `by` symbol. *Panes first* is what an expert writes: the k best
+of every pane of `slide` seconds, and then the windows over panes. *Obvious* is what the manuals
+suggest and users write: every row goes into every window that holds it.
 
 The answers have the columns window_end (microseconds), symbol, rank, price, ts. None of the rivals
 breaks ties, so only window_end, rank and price (and symbol, where it is the group) can be compared.

@@ -1,9 +1,10 @@
 """MinTopk on scores in memory, against `numpy.max` over the same array.
 
-`numpy.max` is the least that any answer must do: look at every score once. Scores are fed as a stream
-would: batches of up to 4 million, each `observe` followed by `advance`. The batches are smaller where
-results are many, so that a batch returns at most about 4 million result rows (as the engine does).
-Compilation is not timed: a warm-up precedes. The two take turns; the best time of each counts.
+`numpy.max` is the least that any answer must do: look at every score once. Scores are fed as a
+stream would: batches of up to 4 million, each `observe` followed by `advance`. The batches are
+smaller where results are many, so that a batch returns about 4 million result rows at most (the
+engine does likewise). Compilation is not timed: a warm-up precedes. The two take turns; the best
+time of each counts.
 """
 
 from __future__ import annotations
@@ -190,8 +191,8 @@ _FEW = (
     " pane of all weighs heavily: the goals are meant for the full size."
 )
 _LIMITS = """What limits:
-- large slides, small k: the memory. Each score is read once, as by numpy.max; the shares below 1 are
-  the blocks that hold a candidate and are looked at again.
+- large slides, small k: the memory. Each score is read once, as by numpy.max; what is missing to 1
+  goes to the blocks that hold a candidate and are looked at again.
 - small slides, large k: the results. Every slide writes k result rows, and merging a pane into the
   list of M kept records costs k + M, so the cost a record is (k + M) / slide.
 - the window: only through M = k H_C, which grows with the logarithm of window / slide.

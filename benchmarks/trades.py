@@ -24,7 +24,7 @@ def trades(
 ) -> Path:
     """A folder of parquet files with that many trades, `rate` of them a second."""
     name = f"trades-{rows}-rows-{files}-files-{rate:g}-a-second-{symbols}-symbols"
-    path = folder() / name
+    path = folder() / name.replace(".", "_")  # a dot would make it a file
     if not path.is_dir():
         say(f"writing {short(rows)} trades of {short(symbols)} symbols to {path}")
         write("trades", rows, path, seed=1, files=files, rate=rate, symbols=symbols)

@@ -126,7 +126,8 @@ def _slide(found: dict[str, Any]) -> dict[str, Any]:
         + f"; {sma:.1f} times SMA's at slide {finest:,}"
     )
     claim = CLAIMS["slide"]
-    return _entry("slide", claim["source"], claim["text"], got, times[finest] > times[max(times)] and sma > 1)
+    shown = times[finest] > times[max(times)] and sma > 1
+    return _entry("slide", claim["source"], claim["text"], got, shown)
 
 
 def _response(runs: list[dict[str, Any]]) -> dict[str, Any]:

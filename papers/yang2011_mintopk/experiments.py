@@ -1,10 +1,10 @@
 """The measurements of section 6, and the number of records kept.
 
-CPU time is that of the process (`time.process_time`), so that other programs on the machine disturb it
-little. A stream is delivered in batches of one slide, or of several slides where a slide has fewer
-than 10,000 records: each batch is one `observe` and one `advance`. The windows are filled first, which
-is not timed; nor is compilation. Only under uneven arrival (`by_arrival`) is each slide a batch of its
-own, however small, because there the time to respond to it is what counts.
+CPU time is that of the process (`time.process_time`), so that other programs on the machine disturb
+it little. A stream is delivered in batches of one slide, or of several slides where a slide has
+fewer than 10,000 records: each batch is one `observe` and one `advance`. The windows are filled
+first, which is not timed; nor is compilation. Only under uneven arrival (`by_arrival`) is each
+slide a batch of its own, however small, because there the time to respond to it is what counts.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from papers.yang2011_mintopk.stream import Trades
 
 from crestline.certain import SMA, TMA, MinTopK, Naive, PreTopK
 from crestline.core.operator import Operator
 from crestline.types import Floats, Ints
-from papers.yang2011_mintopk.stream import Trades
 
 Say = Callable[[str], None]
 Make = Callable[..., Operator]
@@ -152,7 +152,8 @@ def by_k(size: Size, trades: Trades, say: Say) -> dict[str, Any]:
         for name, make in ALGORITHMS.items():
             say(f"k = {k:,}: {name}")
             operator = make(k=k, window=size.window, slide=size.slide)
-            found.append({"k": k, "algorithm": name} | drive(operator, scores, size.window, size.slide))
+            run = drive(operator, scores, size.window, size.slide)
+            found.append({"k": k, "algorithm": name} | run)
     few = scores[: size.window + size.naive_slides * size.slide]
     say("the whole window sorted at every slide (Naive)")
     k = size.ks[-1]

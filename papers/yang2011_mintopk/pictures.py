@@ -5,16 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt  # noqa: E402
-from matplotlib.axes import Axes  # noqa: E402
-from matplotlib.figure import Figure  # noqa: E402
-from matplotlib.ticker import FuncFormatter, NullFormatter  # noqa: E402
-
-from papers.yang2011_mintopk.claims import by_algorithm  # noqa: E402
-from papers.yang2011_mintopk.example import EXAMPLE  # noqa: E402
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, NullFormatter
+from papers.yang2011_mintopk.claims import by_algorithm
+from papers.yang2011_mintopk.example import EXAMPLE
 
 #: One colour and one marker for each algorithm, everywhere; they differ in print too.
 STYLE = {
@@ -39,7 +34,6 @@ def draw(obtained: dict[str, Any], folder: Path) -> None:
     }
     for name, figure in drawn.items():
         figure.savefig(folder / f"{name}.png", dpi=130)
-        plt.close(figure)
 
 
 def _short(number: float, _: object = None) -> str:
@@ -50,9 +44,8 @@ def _short(number: float, _: object = None) -> str:
 
 
 def _axes(columns: int, width: float = 5.2, height: float = 3.9) -> tuple[Figure, list[Axes]]:
-    figure, axes = plt.subplots(
-        1, columns, figsize=(width * columns, height), layout="constrained", squeeze=False
-    )
+    figure = Figure(figsize=(width * columns, height), layout="constrained")
+    axes = figure.subplots(1, columns, squeeze=False)
     for ax in axes[0]:
         ax.spines[["top", "right"]].set_visible(False)
         ax.grid(True, which="major", color="#e6e6e6", linewidth=0.8)
@@ -78,9 +71,8 @@ def _lines(ax: Axes, runs: list[dict[str, Any]], key: str, value: str) -> None:
 
 def example(steps: dict[str, Any]) -> Figure:
     """Figures 1 and 2, each with the list of Figure 5 and its marks beside it."""
-    figure, axes = plt.subplots(
-        1, 4, figsize=(13.5, 4.6), layout="constrained", width_ratios=(5, 2.2, 5, 2.2)
-    )
+    figure = Figure(figsize=(13.5, 4.6), layout="constrained")
+    axes = figure.subplots(1, 4, width_ratios=(5, 2.2, 5, 2.2))
     panels = (("at_w0", 1, 16, 0), ("at_w1", 5, 20, 1))
     for place, (name, first, last, current) in enumerate(panels):
         _example_stream(axes[2 * place], steps[name], first, last, current)
@@ -200,6 +192,8 @@ def by_arrival(found: dict[str, Any]) -> Figure:
     """Figure 13: for each slide the mean, one standard deviation, and the extremes."""
     seconds = list(dict.fromkeys(run["seconds"] for run in found["runs"]))
     figure, axes = _axes(len(seconds), width=3.9)
+    least = min(run["least_ms"] for run in found["runs"])
+    most = max(run["most_ms"] for run in found["runs"])
     for ax, slide in zip(axes, seconds, strict=True):
         mine = [run for run in found["runs"] if run["seconds"] == slide]
         for place, run in enumerate(mine):
@@ -213,7 +207,7 @@ def by_arrival(found: dict[str, Any]) -> Figure:
         ax.set_yscale("log")
         ax.set_xlim(-0.6, len(mine) - 0.4)
         _log(ax.yaxis)
-        ax.sharey(axes[0])
+        ax.set_ylim(0.8 * least, 1.25 * most)
         records = mine[0]
         ax.set_title(
             f"slide {slide} s: {records['records_least']:,} to {records['records_most']:,} records",

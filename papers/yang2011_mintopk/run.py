@@ -1,7 +1,7 @@
-"""Reproduce Yang et al. 2011: `python papers/yang2011_mintopk/run.py [--quick | --full] [--out FOLDER]`.
+"""Reproduce Yang et al. 2011: `python papers/yang2011_mintopk/run.py [--quick] [--out FOLDER]`.
 
-Writes `obtained.json`, `obtained.md` and the pictures, by default beside this file (a quick run: into
-a temporary folder).
+Writes `obtained.json`, `obtained.md` and the pictures, by default beside this file (a quick run:
+into a temporary folder). `--full` takes more slides and windows.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The stream of the experiments: price times size of trades, made longer as the paper does.
 
-Real trades are used where they are at hand (the folder `CRESTLINE_DATA`, or `shared/data` beside the
-project), generated ones elsewhere.
+Real trades are used where they are at hand (in the folder that `CRESTLINE_DATA` names, or in
+`shared/data` beside the project), generated ones elsewhere.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from crestline.streams import generate
@@ -30,7 +31,7 @@ class Trades:
     time: Ints
 
     def longer(self, count: int, seed: int = 1) -> Floats:
-        """That many amounts: further rounds of the same trades, each amount varied by up to 10 %."""
+        """That many amounts: further rounds of the same trades, each varied by up to 10 %."""
         rng = np.random.default_rng(seed)
         rounds = [self.amount]
         for _ in range(count // len(self.amount)):
@@ -55,6 +56,7 @@ def trades() -> Trades:
         time = table.column("ts").cast("timestamp[us]").cast("int64").to_numpy()
         return Trades("2.8 million US equity trades, 7 to 11 October 2013", amount, time)
     batches = list(generate("trades", 2_800_000, seed=1, rate=120))
-    amount = np.concatenate([b.column("price").to_numpy() * b.column("size").to_numpy() for b in batches])
-    time = np.concatenate([b.column("ts").cast("int64").to_numpy() for b in batches])
+    table = pa.Table.from_batches(batches)
+    amount = table.column("price").to_numpy() * table.column("size").to_numpy()
+    time = table.column("ts").cast("int64").to_numpy()
     return Trades("2.8 million generated trades", amount, time)

@@ -25,9 +25,15 @@ def quote(name: str) -> str:
 
 
 def expected(spec: Spec, table: pa.Table, accept: str = "true") -> list[Row]:
+    """The rows as dicts, with times as microseconds."""
+    return [{"query": "query", **row} for row in expected_table(spec, table, accept).to_pylist()]
+
+
+def expected_table(spec: Spec, table: pa.Table, accept: str = "true") -> pa.Table:
     """Snapshots of `[RANGE w SLIDE s ON ts]` over records that all come in time.
 
-    ``accept`` is what a record must satisfy not to be rejected, in SQL.
+    Without the column `query`, and with times as microseconds. ``accept`` is what a record must
+    satisfy not to be rejected, in SQL.
     """
     assert spec.kind == "range_slide"
     assert spec.emit == "SNAPSHOTS"
@@ -45,14 +51,11 @@ def expected(spec: Spec, table: pa.Table, accept: str = "true") -> list[Row]:
         f"CREATE TABLE records AS SELECT *, epoch_us({quote(str(spec.ts))}) AS t FROM stream"
         f" WHERE {spec.where_sql or 'true'} AND ({accept})"
     )
-    (newest,) = con.execute("SELECT max(t) FROM records").fetchone() or (None,)
-    if newest is None:
-        return []
+    [(newest,)] = con.execute("SELECT coalesce(max(t), 0) FROM records").fetchall()
     last = (newest // spec.slide + 1) * spec.slide
-    names = [*spec.partition, "rank", *spec.select, "score"]
     shown = [*map(quote, spec.partition), "rank", *map(quote, spec.select), "score"]
     ends = ENDS.format(s=spec.slide, w=spec.width, last=last)
-    got = con.execute(
+    return con.sql(
         f"""
         WITH ends AS ({ends}),
         ranked AS (
@@ -61,9 +64,8 @@ def expected(spec: Spec, table: pa.Table, accept: str = "true") -> list[Row]:
             ) AS rank
             FROM ends JOIN records ON t >= e - {spec.width} AND t < e
         )
-        SELECT e - {spec.width}, e, {", ".join(shown)} FROM ranked WHERE rank <= {spec.k}
+        SELECT e - {spec.width} AS window_start, e AS window_end, {", ".join(shown)}
+        FROM ranked WHERE rank <= {spec.k}
         ORDER BY {", ".join(f"{p} NULLS FIRST" for p in partition)}, rank
         """
-    ).fetchall()
-    header = ["window_start", "window_end", *names]
-    return [{"query": "query"} | dict(zip(header, row, strict=True)) for row in got]
+    ).to_arrow_table()

@@ -186,10 +186,9 @@ def revisions_do_not_depend_on_batches(algorithm: Algorithm, draw: Draw) -> None
 
 def the_last_revision_is_the_truth(algorithm: Algorithm, draw: Draw) -> None:
     """However late its records came, a window ends up as if all had come in order."""
-    timed: tuple[Kind, ...] = (*BY_TIME, "rows_on")
-    if not any(kind in timed for kind in kinds_of(algorithm)):
+    if not any(kind in BY_TIME for kind in kinds_of(algorithm)):
         return
-    case = a_case(algorithm, draw, timed, late="REVISE", select=("id", "txt"))
+    case = a_case(algorithm, draw, BY_TIME, late="REVISE", select=("id", "txt"))
     last: dict[tuple[Any, ...], list[Row]] = {}
     for row in in_place(case.spec, rows_of(run_case(case, algorithm.name).to_arrow())):
         cell = (row["window_end"], *(row[c] for c in case.spec.partition))

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 
 import crestline
+from crestline.core.errors import CrestlineError
 from local.engines import (
     ask,
     assert_judged,
@@ -173,6 +174,13 @@ def test_revised_snapshots_come_out_no_earlier_than_the_lateness_says(case: Case
         got += rows_of(session.push(table.slice(number, 1)))
         due = expect(case.spec, case.records[: number + 1], finished=False)
         assert in_place(case.spec, got) == due.rows, number
+
+
+def test_positions_cannot_be_revised() -> None:
+    """A late record would shift every position after it: refused, with the reason."""
+    query = "SELECT TOP 1 id FROM s [ROWS 2 SLIDE 1 ON ts] ORDER BY val LATENESS 1 s LATE REVISE"
+    with pytest.raises(CrestlineError, match="LATE REVISE"):
+        ask(query, seconds(("a", 1, 1.0)))
 
 
 def test_a_window_without_event_time_has_nothing_late() -> None:

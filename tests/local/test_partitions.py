@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from local.by_sql import expected
+from local.by_sql import expected_table
 from local.engines import assert_same_rows, catalogue, rows_of, run, supports
 from oracle import Spec
 
@@ -35,21 +34,37 @@ def many(rows: int, partitions: int) -> pa.Table:
 SPEC = Spec(2, "range_slide", 200 * SECOND, 100 * SECOND, "ts", partition=("grp",), select=("id",))
 
 
-@pytest.mark.parametrize("algorithm", [a.name for a in catalogue() if supports(a)(SPEC)])
+#: The yardstick recomputes every window of every partition: for it this is half a minute.
+ALGORITHMS = [
+    pytest.param(a.name, marks=[pytest.mark.stress] if a.name == "NAIVE" else [])
+    for a in catalogue()
+    if supports(a)(SPEC)
+]
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_a_hundred_thousand_partitions(algorithm: str) -> None:
     table = many(300_000, 100_000)
     start = time.perf_counter()
     got = run(SPEC, table, algorithm).to_arrow()
     took = time.perf_counter() - start
-    assert_same_table(got, expected(SPEC, table))
-    assert len(set(got.column("grp").to_pylist())) == 100_000
+    assert_same_table(got, table)
+    assert len(got.column("grp").unique()) == 100_000
     # A Python loop over the partitions would need minutes; compiling kernels needs some seconds.
     assert took < 60, f"{took:.1f} s"
 
 
-def assert_same_table(got: pa.Table, wanted: list[dict[str, Any]]) -> None:
-    assert got.num_rows == len(wanted)
-    assert_same_rows(rows_of(got), wanted, SPEC.text())
+def assert_same_table(got: pa.Table, stream: pa.Table) -> None:
+    """Compared as Arrow, for there are half a million rows; shown as rows where they differ."""
+    wanted = expected_table(SPEC, stream)
+    plain = pa.table([got.column(n).cast(t) for n, t in types(wanted)], names=wanted.column_names)
+    if not plain.equals(wanted):
+        assert_same_rows(rows_of(plain), wanted.to_pylist(), SPEC.text())
+    assert plain.num_rows > 400_000
+
+
+def types(table: pa.Table) -> list[tuple[str, pa.DataType]]:
+    return [(field.name, field.type) for field in table.schema]
 
 
 def test_a_hundred_thousand_partitions_in_rows() -> None:
@@ -67,4 +82,4 @@ def test_a_hundred_thousand_partitions_in_rows() -> None:
 @pytest.mark.stress
 def test_a_million_partitions() -> None:
     table = many(3_000_000, 1_000_000)
-    assert_same_table(run(SPEC, table).to_arrow(), expected(SPEC, table))
+    assert_same_table(run(SPEC, table).to_arrow(), table)

@@ -175,13 +175,6 @@ def test_the_state_of_a_session_that_saw_nothing() -> None:
     assert told(session.push(DATA), session.finish()) == WANTED
 
 
-def test_equal_sessions_have_equal_states() -> None:
-    sessions = [crestline.open(QUERY, engine="local") for _ in range(2)]
-    for session in sessions:
-        session.push(DATA[:3])
-    assert sessions[0].snapshot() == sessions[1].snapshot() == sessions[0].snapshot()
-
-
 def test_the_state_is_no_pickle() -> None:
     session = crestline.open(QUERY, engine="local")
     session.push(DATA)

@@ -25,7 +25,8 @@ k best are found first, then merged in one pass. (2) Instead of a starting windo
 bound pointer for each window, each record carries its count of dominators. The two say the same:
 a record is in the predicted top k of exactly those windows of its life that fewer than k listed
 betters reach; ``window_marks`` derives the marks, as in the paper's Figure 5. Counting makes the
-cost of a merge independent of the number of future windows, which the pointers do not. (3) Theorem 3.2's average of 2k is k H_C.
+cost of a merge independent of the number of future windows, which the pointers do not.
+(3) Theorem 3.2's average of 2k is k H_C.
 
 **By hand.** Window of 4 records, slide of 2, k = 1. After 9 5 | 3 7 the list is 9 7: 9 wins now, 7
 will when 9 has gone; 5 and 3 never can.

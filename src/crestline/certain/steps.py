@@ -69,6 +69,7 @@ class StepOperator(ABC):
         self._closed = _LONG_AGO  # panes before this one accept no more records
         self._content_until = _LONG_AGO  # no window that ends after this pane holds anything yet
         self._counts = np.zeros(0, np.int64)  # records so far, by partition (count windows)
+        self._guess = np.array([-np.inf, 0.0])  # see select_runs: only speed depends on it
         self._wait = _Waiting.empty()
         self._pruned_size = 0
         self._last = Reported.nothing()
@@ -133,7 +134,7 @@ class StepOperator(ABC):
             return None, np.arange(first, first + len(scores)) // length
         to_boundary = length - first % length
         inner = np.arange(to_boundary, len(scores), length)
-        kept = select_runs(scores, np.concatenate(([0], inner, [len(scores)])), self.k)
+        kept = select_runs(scores, np.concatenate(([0], inner, [len(scores)])), self.k, self._guess)
         return kept, (first + kept) // length
 
     def _observe_timed(
@@ -152,7 +153,7 @@ class StepOperator(ABC):
         if ascending:
             starts = pane_starts(times, length)
             if partitions is None:
-                kept = select_runs(scores, starts, self.k)
+                kept = select_runs(scores, starts, self.k, self._guess)
                 return kept, times[kept] // length
             if self.partitions * (len(starts) - 1) <= 4 * len(times):
                 kept = select_partitioned(scores, partitions, self.partitions, starts, self.k)
@@ -340,8 +341,8 @@ class StepOperator(ABC):
     @abstractmethod
     def _restore_own(self, own: dict[str, Any]) -> None: ...
 
-    def _check_own(self) -> None:
-        """The algorithm's own invariants."""
+    @abstractmethod
+    def _check_own(self) -> None: ...
 
 
 class _Waiting:
@@ -376,8 +377,8 @@ class _Waiting:
 def _order_of(waiting: _Waiting) -> Ints:
     """Places by partition, pane, then best first."""
     single = not waiting.partition.any()
-    if single and (waiting.pane[1:] > waiting.pane[:-1]).all():
-        return np.arange(len(waiting))
+    if single and is_ascending(waiting.pane):
+        return _order_of_runs(waiting)
     best: Ints = np.argsort(-waiting.score)
     ranked = waiting.score[best]
     if (ranked[1:] == ranked[:-1]).any():
@@ -391,6 +392,26 @@ def _order_of(waiting: _Waiting) -> Ints:
     if span > (1 << 62) // (int(partition.max()) + 1):
         return best[np.lexsort((pane, partition))]
     return best[np.argsort(partition * span + (pane - first), kind="stable")]
+
+
+def _order_of_runs(waiting: _Waiting) -> Ints:
+    """The same where panes are in order already: sort the records of each, on their own."""
+    starts = np.flatnonzero(np.diff(waiting.pane, prepend=waiting.pane[0] - 1))
+    order = np.arange(len(waiting))
+    if len(starts) == len(order):
+        return order
+    stops = np.append(starts[1:], len(order))
+    long = stops - starts > 1
+    if 64 * long.sum() > len(order):  # short ones are better sorted all at once
+        return np.lexsort((-waiting.tie, -waiting.score, waiting.pane))
+    for start, stop in zip(starts[long].tolist(), stops[long].tolist(), strict=True):
+        score = waiting.score[start:stop]
+        best = np.argsort(-score)
+        ranked = score[best]
+        if (ranked[1:] == ranked[:-1]).any():
+            best = np.lexsort((-waiting.tie[start:stop], -score))
+        order[start:stop] = start + best
+    return order
 
 
 def _with_end(reported: Reported, end: Ints) -> Reported:

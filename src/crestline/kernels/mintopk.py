@@ -142,7 +142,9 @@ def advance_mintopk(
                 if due > until[p]:
                     break
                 end = due
-            changed = False
+            purged = _purge(chain, head, tail, k, panes, end - width)
+            changed = purged != head
+            head = purged
             while new < stop and panes[new] < end:
                 first = new
                 while new < stop and panes[new] == panes[first]:
@@ -153,15 +155,8 @@ def advance_mintopk(
                         chain, head, tail, first, last, k, scores, ties, dominators, spare
                     )
                     changed |= place < head + k
-            purged = _purge(chain, head, tail, k, panes, end - width)
-            changed |= purged != head
-            head = purged
             count = min(k, tail - head)
-            if only_changes:
-                report = changed and (count > 0 or shown[p])
-            else:
-                report = count > 0
-            if report:
+            if changed and (count > 0 or shown[p]) if only_changes else count > 0:
                 shown[p] = count > 0
                 out_partition = room_for(out_partition, snapshots, 1)
                 out_end = room_for(out_end, snapshots, 1)

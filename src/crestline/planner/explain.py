@@ -103,8 +103,10 @@ def explain(plan: Plan) -> str:
                      f" order), at worst {known['worst_kept']:,} (scores that only fall)")
         )  # fmt: skip
     if plan.query.window.on is not None:
-        told = {"DROP": "later records are dropped and counted", "REVISE": "later records correct"
-                " what was reported; all panes' best are kept for that"}[plan.query.late]  # fmt: skip
+        told = {
+            "DROP": "later records are dropped and counted",
+            "REVISE": "later records correct what was reported; all panes' best are kept for that",
+        }[plan.query.late]
         lines.append(("late", f"up to {duration(plan.query.lateness)} in any order; {told}"))
     emitted = {"SNAPSHOTS": "the whole top k each time", "CHANGES": "enter, leave and move only"}
     lines.append(("emits", emitted[plan.query.emit]))

@@ -1,0 +1,120 @@
+"""The operators on NumPy arrays: equal to NAIVE, in batches, through saved states."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from certain.replay import OPERATORS, Stream, replay
+from crestline.certain import SMA, MinTopK, Naive, PreTopK
+from crestline.core.errors import CrestlineError
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+@given(st.integers(0, 2**32))
+def test_equals_naive(operator: type, seed: int) -> None:
+    stream = Stream.random(np.random.default_rng(seed))
+    if stream.supports(operator):
+        assert stream.through(operator) == stream.through(Naive)
+
+
+@pytest.mark.parametrize("operator", (*OPERATORS, Naive))
+@given(st.integers(0, 2**32))
+def test_only_changes_leaves_out_repetitions_only(operator: type, seed: int) -> None:
+    stream = Stream.random(np.random.default_rng(seed))
+    if not stream.supports(operator):
+        return
+    everything = {(p, e): ids for p, e, ids, _ in stream.through(operator)}
+    sparse = {(p, e): ids for p, e, ids, _ in stream.through(operator, only_changes=True)}
+    shown: dict[int, list[int]] = {}
+    for (p, e), ids in sorted(everything.items(), key=lambda item: item[0][1]):
+        # Between two full snapshots a window may have become empty, which is reported as such.
+        gone = [end for (q, end), found in sparse.items() if q == p and not found and end < e]
+        since = max((end for (q, end) in everything if q == p and end < e), default=None)
+        if since is not None and any(end > since for end in gone):
+            shown[p] = []
+        if ids != shown.get(p, []):
+            assert sparse.get((p, e)) == ids
+        shown[p] = ids
+    assert {key: ids for key, ids in sparse.items() if ids}.items() <= everything.items()
+
+
+def test_kernels_equal_plain_python() -> None:
+    """The same streams with the compiler switched off, in a process of its own."""
+    program = Path(__file__).with_name("replay.py")
+    plain = subprocess.run(
+        [sys.executable, str(program), "7", "40"],
+        env=os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert plain.stdout.strip() == str(replay(7, 40))
+
+
+def test_input_is_not_touched() -> None:
+    scores, times = np.array([3.0, 1, 2]), np.array([1, 2, 3])
+    for operator in (*OPERATORS, Naive):
+        run = operator(1, 2, 1)
+        run.observe(scores, times)
+        run.advance(3)
+    assert scores.tolist() == [3, 1, 2] and times.tolist() == [1, 2, 3]
+
+
+def test_what_is_kept() -> None:
+    rising, falling = np.arange(1000.0), np.arange(1000.0)[::-1].copy()
+    for scores, kept in ((rising, 5), (falling, 50)):
+        run = MinTopK(k=5, window=100, slide=10)
+        run.observe(scores)
+        run.advance()
+        assert run.candidates == kept
+    whole = SMA(k=5, window=100, slide=10)
+    whole.observe(rising)
+    whole.advance()
+    assert whole.candidates == 100
+
+
+def test_a_long_gap_costs_nothing() -> None:
+    run = MinTopK(k=1, window=10, slide=1)
+    run.observe(np.array([1.0, 2.0]), np.array([0, 10**15]))
+    ends = [e for part in run.advance_gradually(10**15 + 20) for _, e, _, _ in part]
+    assert ends == [*range(1, 11), *range(10**15 + 1, 10**15 + 11)]
+
+
+def test_top_is_the_latest_snapshot() -> None:
+    run = MinTopK(k=2, window=4, slide=2)
+    run.observe(np.array([1.0, 4.0, 2.0, 3.0]))
+    run.advance()
+    assert run.top().tolist() == [1, 3]
+    assert run.top(partition=5).tolist() == []
+
+
+@pytest.mark.parametrize(
+    ("make", "part"),
+    [
+        (lambda: MinTopK(0, 1, 1), "k must be at least 1"),
+        (lambda: MinTopK(1, 0, 1), "at least 1"),
+        (lambda: PreTopK(1, None, 1), "bounded"),
+        (lambda: PreTopK(10**6, 10**6, 1), "future results"),
+    ],
+)
+def test_refusals(make: object, part: str) -> None:
+    with pytest.raises(CrestlineError, match=part):
+        make()  # type: ignore[operator]
+
+
+def test_a_record_of_a_reported_pane_is_refused() -> None:
+    run = MinTopK(1, 10, 10)
+    run.observe(np.array([1.0]), np.array([25]))
+    run.advance(20)
+    with pytest.raises(CrestlineError, match="had been reported"):
+        run.observe(np.array([1.0]), np.array([5]))
+    with pytest.raises(CrestlineError, match="times with every batch"):
+        run.observe(np.array([1.0]))
