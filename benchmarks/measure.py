@@ -14,8 +14,16 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-#: The folder that holds `benchmarks`.
-ROOT = Path(__file__).resolve().parent.parent
+#: Runs a module of this package in a new process; an installed package has another folder name.
+_CHILD = """
+import importlib.util, runpy, sys
+folder, module = sys.argv.pop(1), sys.argv.pop(1)
+spec = importlib.util.spec_from_file_location(
+    "benchmarks", folder + "/__init__.py", submodule_search_locations=[folder])
+sys.modules["benchmarks"] = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(sys.modules["benchmarks"])
+runpy.run_module(module, run_name="__main__", alter_sys=True)
+"""
 _PACKAGES = ("crestline", "numpy", "numba", "pyarrow", "duckdb", "polars")
 
 Say = Callable[[str], None]
@@ -123,13 +131,14 @@ def peak_memory() -> int:
 
 
 def in_child(module: str, task: dict[str, Any], patience: float = 600) -> dict[str, Any]:
-    """Run `python -m module` with the task as its argument; it prints its answer, both JSON.
+    """Run a module in a process of its own. Its argument is the task and it prints its answer,
+    both as JSON.
 
     After `patience` seconds the child is ended and `TimeoutError` raised.
     """
-    command = [sys.executable, "-m", module, json.dumps(task)]
-    paths = [str(ROOT), *(path for path in sys.path if path)]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))}
+    folder = str(Path(__file__).resolve().parent)
+    command = [sys.executable, "-c", _CHILD, folder, module, json.dumps(task)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     try:
         done = subprocess.run(
             command, env=environment, capture_output=True, text=True, check=False, timeout=patience
@@ -137,7 +146,7 @@ def in_child(module: str, task: dict[str, Any], patience: float = 600) -> dict[s
     except subprocess.TimeoutExpired as error:
         raise TimeoutError(f"no answer within {patience:g} s") from error
     if done.returncode != 0:
-        raise RuntimeError(f"{' '.join(command[1:])} failed:\n{done.stderr[-3000:]}")
+        raise RuntimeError(f"{module} failed with {json.dumps(task)}:\n{done.stderr[-3000:]}")
     answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return answer
 

@@ -37,6 +37,8 @@ WINDOWS = (10, 1_000, 10_000)
 K = 10
 #: "Does not grow": the smallest peak as a share of the largest.
 FLAT = 0.85
+#: A shorter run does not fill what is read ahead, so it says nothing about growth.
+LEAST_ROWS = 1_000_000
 
 Start = Callable[[str, dict[str, Any]], dict[str, Any]]
 
@@ -63,8 +65,12 @@ def run(
         "by_rows": by_rows,
         "by_window": by_window,
         "goals": [
-            goal("least peak as a share of the largest, over rows", FLAT, _flatness(by_rows)),
-            goal("least peak as a share of the largest, over windows", FLAT, _flatness(by_window)),
+            goal(
+                f"least peak by the largest, over rows from {short(LEAST_ROWS)} on",
+                FLAT,
+                _flatness(by_rows),
+            ),
+            goal("least peak by the largest, over windows", FLAT, _flatness(by_window)),
         ],
     }
 
@@ -75,7 +81,8 @@ def _measure(start: Start, folder: Path, files: int, window: int, share: int) ->
 
 
 def _flatness(measured: list[dict[str, Any]]) -> float:
-    peaks: list[float] = [entry["peak_mb"] for entry in measured]
+    long = [entry for entry in measured if entry["rows"] >= LEAST_ROWS] or measured
+    peaks: list[float] = [entry["peak_mb"] for entry in long]
     return min(peaks) / max(peaks)
 
 
@@ -131,7 +138,7 @@ def table(result: dict[str, Any]) -> str:
             "Wider windows\n" + shown(result["by_window"]),
             goal_lines(result["goals"]),
             "What limits: the fixed cost of Python, Arrow, DuckDB and the compiled kernels, the row"
-            " groups read ahead (fewer than ten do not fill memory) and one batch in work.",
+            " groups read ahead, and one batch in work.",
         ]
     )
 

@@ -111,7 +111,6 @@ def table(result: dict[str, Any]) -> str:
             f" slide {result['slide']} s, k = {result['k']}; DuckDB panes first (two lists)",
             machine_line(result["machine"]),
             columns(rows),
-            "What limits: one row group of trades spreads over all partitions, so each is touched"
-            " anew with every batch; and with many partitions nearly every record is a result.",
+            "With many partitions a large part of the records are results: compare the columns.",
         ]
     )

@@ -190,7 +190,7 @@ _FEW = (
     " So few scores fit into the processor's cache, where numpy.max is at its best, and the first"
     " pane of all weighs heavily: the goals are meant for the full size."
 )
-_LIMITS = """What limits:
+_LIMITS = """What limits, by the cost of the algorithm (derived, not profiled):
 - large slides, small k: the memory. Each score is read once, as by numpy.max; what is missing to 1
   goes to the blocks that hold a candidate and are looked at again.
 - small slides, large k: the results. Every slide writes k result rows, and merging a pane into the

@@ -69,14 +69,16 @@ def _by_k(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
     mean = sum(against["PreTopk"].values()) / len(against["PreTopk"])
     claims = CLAIMS["cpu"], CLAIMS["pretopk"], CLAIMS["memory"], CLAIMS["recomputed"]
     spread = [rates["SMA"][k] for k in sorted(rates["SMA"])]
+    tma = {k: 1 - cpu["MinTopk"][k] / cpu["TMA"][k] for k in cpu["MinTopk"]}
+    caveat = "" if max(spread) > 0 else "; our SMA never recomputed, so it is no fair rival"
     got = (
-        _percents(against["SMA"]) + " less",
+        f"{_percents(against['SMA'])} less; against TMA {_percents(tma)}{caveat}",
         f"{mean:.0%} less on average ({_percents(against['PreTopk'])})",
         f"at most {share:.1%} of the records that SMA keeps",
         _percents(rates["SMA"]) + " of the slides",
     )
     shown = (
-        min(against["SMA"].values()) >= CLAIMS["cpu"]["saving"],
+        min(against["SMA"].values()) >= CLAIMS["cpu"]["saving"] and max(spread) > 0,
         mean >= CLAIMS["pretopk"]["saving"],
         share <= CLAIMS["memory"]["share"],
         spread[-1] >= spread[0] > 0,

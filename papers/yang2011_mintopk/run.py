@@ -54,8 +54,8 @@ def write(obtained: dict[str, Any], folder: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Reproduce Yang et al. 2011 (MinTopk).")
     size = parser.add_mutually_exclusive_group()
-    size.add_argument("--quick", action="store_true", help="small windows, a few seconds")
-    size.add_argument("--full", action="store_true", help="more slides and windows, half an hour")
+    size.add_argument("--quick", action="store_true", help="small windows")
+    size.add_argument("--full", action="store_true", help="more slides and windows")
     parser.add_argument("--out", type=Path, help="where to write")
     given = parser.parse_args()
     name = "quick" if given.quick else "full" if given.full else "default"

@@ -56,7 +56,7 @@ def kinds_of(algorithm: Algorithm) -> tuple[Kind, ...]:
 
 def examples(count: int) -> settings:
     """Hypothesis settings; ``make stress`` looks at many more examples."""
-    factor = 20 if os.environ.get("HYPOTHESIS_PROFILE") == "stress" else 1
+    factor = 10 if os.environ.get("HYPOTHESIS_PROFILE") == "stress" else 1
     return settings(
         max_examples=count * factor,
         deadline=None,

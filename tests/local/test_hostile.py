@@ -118,6 +118,21 @@ EXTREMES = [
     pytest.param(
         Spec(4, "rows", 40, 4), records(*((t, float(-t)) for t in range(200))), id="falling, rows"
     ),
+    pytest.param(
+        Spec(1, "unbounded_time", slide=1, ts="ts", emit="CHANGES"),
+        records((3, 1.0), (4, 1.0), (5, 1.0)),
+        id="unbounded changes, each newcomer better",
+    ),
+    pytest.param(
+        Spec(2, "unbounded_rows", slide=2, emit="CHANGES"),
+        records(*((t, float(t % 5)) for t in range(21))),
+        id="unbounded changes, rows",
+    ),
+    pytest.param(
+        Spec(3, "unbounded_time", slide=4, ts="ts", partition=("num",)),
+        [r | {"num": r["id"] % 3} for r in records(*((t, float(t * 7 % 5)) for t in range(40)))],
+        id="unbounded by partition",
+    ),
 ]
 
 

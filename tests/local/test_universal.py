@@ -29,7 +29,7 @@ def test_every_algorithm(algorithm: Algorithm, check: Check, count: int) -> None
 @pytest.mark.stress
 @pytest.mark.parametrize(("algorithm", "check", "count"), CROSSED)
 def test_every_algorithm_at_length(algorithm: Algorithm, check: Check, count: int) -> None:
-    @examples(count * 2)
+    @examples(count)
     @given(st.data())
     def holds(data: st.DataObject) -> None:
         check(algorithm, data.draw)

@@ -60,6 +60,7 @@ class Engine:
         self._revisions = Revisions(plan) if query.late == "REVISE" else None
         width = query.window.width if isinstance(query.window, RangeWindow) else None
         self._window_count = WindowCount(width)
+        self._step: int | None = None  # the last window end that was passed, in slides
         self._finished = False
 
     @property
@@ -113,7 +114,18 @@ class Engine:
             return
         for part in self._portions(admitted):
             self._observe(part)
-            yield from self._advance(self._due_until())
+            until = self._due_until()
+            if self._passes_a_window_end(until):
+                yield from self._advance(until)
+
+    def _passes_a_window_end(self, until: int | None) -> bool:
+        """Whether anything can be due that was not before: most small batches bring nothing."""
+        panes = self.query.window.panes
+        if until is None or panes.on_arrival:
+            return True
+        step = until // (panes.length * panes.slide)
+        passed, self._step = step != self._step, step
+        return passed
 
     def _flush(self) -> Iterator[pa.Table]:
         if self._reorder is not None:

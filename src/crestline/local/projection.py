@@ -49,9 +49,8 @@ class Projection:
                 self._plain[role] = expression.column
             else:
                 self._computed[role] = expression.to("duckdb")
-        empty = pa.table(
-            {name: pa.array([], schema.field(given).type) for name, given in self._names.items()}
-        )
+        given = {name: schema.field(given).type for name, given in self._names.items()}
+        empty = pa.table({name: _usable(pa.array([], kind)) for name, kind in given.items()})
         self.schema = self(empty, check=False).schema
         #: Roles whose text must be read as a number or a time, record by record.
         self.texts = self._check_types(typed)
@@ -67,8 +66,7 @@ class Projection:
             for given in self._names.values():
                 if given not in batch.schema.names:
                     raise _missing(given, batch.schema, self.query.stream)
-            given_names = list(self._names.values())
-            columns = [batch.column(name) for name in given_names]
+            columns = [_usable(batch.column(name)) for name in self._names.values()]
             table = pa.table(columns, names=list(self._names))
         else:
             table = batch
@@ -81,7 +79,7 @@ class Projection:
         if self._connection is None:
             self._connection = closed_connection()
         selected = ", ".join(f"{sql} AS {role}" for role, sql in self._computed.items())
-        self._connection.register("crestline_batch", table)
+        self._connection.register("crestline_batch", _widened(table))
         try:
             found = self._connection.sql(f"SELECT {selected} FROM crestline_batch")
             computed = found.to_arrow_table()
@@ -143,6 +141,23 @@ def closed_connection() -> duckdb.DuckDBPyConnection:
     connection.execute("SET TimeZone = 'UTC'")
     connection.execute("SET lock_configuration = true")
     return connection
+
+
+def _usable(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """The column in a type that has all the functions we need."""
+    if pa.types.is_string_view(column.type):
+        return column.cast(pa.string())
+    if pa.types.is_binary_view(column.type):
+        return column.cast(pa.binary())
+    return column
+
+
+def _widened(table: pa.Table) -> pa.Table:
+    """Small floats as float64: arithmetic on them rounds differently from engine to engine."""
+    for i, field in enumerate(table.schema):
+        if field.type in (pa.float16(), pa.float32()):
+            table = table.set_column(i, field.name, table.column(i).cast(pa.float64()))
+    return table
 
 
 def _columns_of(query: Query) -> list[str]:
