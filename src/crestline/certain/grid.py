@@ -30,7 +30,7 @@ class GridOperator(StepOperator):
     #: Cells of all partitions together; a partition has at least ``LEAST_CELLS``.
     CELLS, LEAST_CELLS = 4096, 4
     _BY_SLOT = ("score", "tie", "pane", "dominators", "cell_next", "age_next", "id")
-    _BY_PARTITION = ("oldest", "newest", "alive", "threshold", "done", "shown")
+    _BY_PARTITION = ("oldest", "newest", "alive", "threshold", "done", "filling", "shown")
     _OTHER = ("free", "cell_first", "cell_last", "view_from", "views")
 
     def __init__(
@@ -43,7 +43,7 @@ class GridOperator(StepOperator):
         self._score = np.empty(0)
         self._tie = self._pane = self._dominators = self._id = none
         self._cell_next = self._age_next = self._free = none
-        self._oldest = self._newest = self._alive = self._done = none
+        self._oldest = self._newest = self._alive = self._done = self._filling = none
         self._threshold = np.empty(0)
         self._shown = np.empty(0, np.bool_)
         self._view_from, self._views = np.zeros(1, np.int64), none
@@ -56,8 +56,9 @@ class GridOperator(StepOperator):
         self._oldest = np.concatenate((self._oldest, zeros))
         self._newest = np.concatenate((self._newest, zeros))
         self._alive = np.concatenate((self._alive, zeros))
-        self._threshold = np.concatenate((self._threshold, np.full(more, -np.inf)))
+        self._threshold = np.concatenate((self._threshold, np.full(more, np.inf)))
         self._done = np.concatenate((self._done, np.full(more, _LONG_AGO)))
+        self._filling = np.concatenate((self._filling, zeros))
         self._shown = np.concatenate((self._shown, np.zeros(more, np.bool_)))
         self._view_from = np.concatenate((self._view_from, np.full(more, self._view_from[-1])))
         if self._cells:
@@ -116,6 +117,7 @@ class GridOperator(StepOperator):
                 self._alive,
                 self._threshold,
                 self._done,
+                self._filling,
                 self._shown,
                 self._view_from,
                 self._views,

@@ -16,7 +16,7 @@ depends on how many records the window holds.
 
 **Invariants**
   M1  each partition's list is sorted best first;
-  M2  a record's count of dominators equals the number of listed betters of its own or a later pane;
+  M2  a record's count of dominators is the number of listed betters that stay as long or longer;
   M3  every count is below k;
   M4  no listed record has expired.
 
@@ -142,7 +142,8 @@ class MinTopK(StepOperator):
             keys = list(zip(self._score[part], self._tie[part], strict=True))
             assert keys == sorted(keys, reverse=True), ("M1", p, keys)
             panes = self._pane[part]
-            counted = [int(np.count_nonzero(panes[:i] >= panes[i])) for i in range(len(panes))]
+            life = (panes + self.panes.width) // self.panes.slide
+            counted = [int(np.count_nonzero(life[:i] >= life[i])) for i in range(len(life))]
             assert counted == self._dominators[part].tolist(), ("M2", p, counted)
             assert all(count < self.k for count in counted), ("M3", p, counted)
             assert (panes >= self._done[p] - self.panes.width).all(), ("M4", p, panes)

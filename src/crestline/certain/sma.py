@@ -1,5 +1,4 @@
-"""SMA: a grid of the window and a skyband above it (Mouratidis et al. 2006), the rival of Yang et
-al.
+"""SMA: a grid of the window and a skyband above it (Mouratidis et al. 2006), the paper's rival.
 
 **Answers** the exact top k of every window. **Does not** forget anything that is in the window.
 
@@ -11,9 +10,11 @@ skyband is built anew from the best cells of the grid.
 to take it out, O(S) for one that enters the skyband; a recomputation reads the cells until it has
 k records and costs O(r + k log k) for the r it reads. All n records are kept.
 
-**Deviations.** Scores are one number, so the grid has one dimension: cells of equal width over the
-range of the first records, the outer ones open. Panes expire whole. A recomputation takes in every
-record tied with the k-th, so that ties are answered exactly.
+**Deviations.** While the window fills for the first time, the skyband is computed whenever the
+records have doubled, and once more when the window is full: the original starts on a full window.
+Scores are one number, so the grid has one dimension: cells of equal width over the range of the
+first records, the outer ones open. Panes expire whole. A recomputation takes in every record tied
+with the k-th, so that ties are answered exactly.
 
 >>> import numpy as np
 >>> operator = SMA(k=1, window=4, slide=2)

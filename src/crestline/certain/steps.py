@@ -251,7 +251,15 @@ class StepOperator(ABC):
             self._content_until = max(
                 self._content_until, int(waiting.pane.max()) + self.panes.width
             )
-        return waiting.take(_order_of(waiting)) if len(waiting) else waiting
+        return waiting.take(_order_of(waiting, self._stages(waiting))) if len(waiting) else waiting
+
+    def _stages(self, waiting: _Waiting) -> Ints:
+        """Numbers that ascend with the panes and are equal for panes between the same two window
+        ends that also leave the window together: those are one pane to an algorithm."""
+        width, slide = self.panes.width, self.panes.slide
+        if slide == 1:
+            return waiting.pane
+        return waiting.pane // slide + (waiting.pane + width) // slide
 
     def top(self, partition: int = 0) -> Ints:
         """The ids of the partition's snapshot in the latest report, best first."""
@@ -374,36 +382,36 @@ class _Waiting:
         return self.partition, self.pane, self.score, self.tie, self.id
 
 
-def _order_of(waiting: _Waiting) -> Ints:
-    """Places by partition, pane, then best first."""
+def _order_of(waiting: _Waiting, stage: Ints) -> Ints:
+    """Places by partition, stage, then best first."""
     single = not waiting.partition.any()
-    if single and is_ascending(waiting.pane):
-        return _order_of_runs(waiting)
+    if single and is_ascending(stage):
+        return _order_of_runs(waiting, stage)
     best: Ints = np.argsort(-waiting.score)
     ranked = waiting.score[best]
     if (ranked[1:] == ranked[:-1]).any():
         best = np.lexsort((-waiting.tie, -waiting.score))
-    pane = waiting.pane[best]
+    stage = stage[best]
     if single:
-        return best[np.argsort(pane, kind="stable")]
-    first = int(pane.min())
-    span = int(pane.max()) - first + 1
+        return best[np.argsort(stage, kind="stable")]
+    first = int(stage.min())
+    span = int(stage.max()) - first + 1
     partition = waiting.partition[best]
     if span > (1 << 62) // (int(partition.max()) + 1):
-        return best[np.lexsort((pane, partition))]
-    return best[np.argsort(partition * span + (pane - first), kind="stable")]
+        return best[np.lexsort((stage, partition))]
+    return best[np.argsort(partition * span + (stage - first), kind="stable")]
 
 
-def _order_of_runs(waiting: _Waiting) -> Ints:
-    """The same where panes are in order already: sort the records of each, on their own."""
-    starts = np.flatnonzero(np.diff(waiting.pane, prepend=waiting.pane[0] - 1))
+def _order_of_runs(waiting: _Waiting, stage: Ints) -> Ints:
+    """The same where stages are in order already: sort the records of each, on their own."""
+    starts = np.flatnonzero(np.diff(stage, prepend=stage[0] - 1))
     order = np.arange(len(waiting))
     if len(starts) == len(order):
         return order
     stops = np.append(starts[1:], len(order))
     long = stops - starts > 1
     if 64 * long.sum() > len(order):  # short ones are better sorted all at once
-        return np.lexsort((-waiting.tie, -waiting.score, waiting.pane))
+        return np.lexsort((-waiting.tie, -waiting.score, stage))
     for start, stop in zip(starts[long].tolist(), stops[long].tolist(), strict=True):
         score = waiting.score[start:stop]
         best = np.argsort(-score)

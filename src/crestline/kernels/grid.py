@@ -169,6 +169,7 @@ def advance_grid(
     alive: Ints,
     threshold: Floats,
     done: Ints,
+    filling: Ints,
     shown: Bools,
     view_from: Ints,
     views: Ints,
@@ -257,7 +258,12 @@ def advance_grid(
                 spent[spent_count] = slot
                 spent_count += 1
                 lapsed = True
-            if lapsed:
+            # While the window fills, SMA computes now and then; the last time when it is full.
+            first = False
+            if skyband and filling[p] >= 0 and (lapsed or alive[p] >= 2 * filling[p]):
+                first = True
+                filling[p] = _NONE if lapsed else alive[p]
+            if lapsed or first:
                 left = 0
                 for i in range(size):
                     if panes[view[i]] >= end - width:
@@ -265,7 +271,7 @@ def advance_grid(
                         left += 1
                 too_small = left < k if skyband else left < size
                 size = left
-                if too_small and size < alive[p]:
+                if first or (too_small and size < alive[p]):
                     view, size, threshold[p] = _recompute(
                         p, k, skyband, cells, cell_first, cell_next, scores, ties, panes,
                         dominators, view,

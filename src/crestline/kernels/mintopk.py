@@ -8,24 +8,30 @@ from crestline.kernels.compile import kernel
 from crestline.kernels.output import before, first_without, room_for
 from crestline.types import Bools, Floats, Ints
 
+#: A pane that no record reaches.
+NEVER = 1 << 62
+
 
 @kernel
-def _insert_pane(
+def _insert(
     chain: Ints,
     head: int,
     tail: int,
     first: int,
     last: int,
     k: int,
+    equals: int,
     scores: Floats,
     ties: Ints,
+    panes: Ints,
     dominators: Ints,
     spare: Ints,
 ) -> tuple[int, int]:
-    """Merge the records ``first .. last`` (best first) of the newest pane into the list.
+    """Merge the records ``first .. last`` (best first), which live as long as any, into the list.
 
     Every listed record that ranks behind a new one has one dominator more, and leaves the list at
-    its k-th. Returns the new tail and the place of the best new record.
+    its k-th. Listed records from pane ``equals`` on live as long as the new ones and dominate them.
+    Returns the new tail and the place of the best new record.
     """
     low, high = head, tail
     while low < high:
@@ -35,18 +41,24 @@ def _insert_pane(
         else:
             low = middle + 1
     place = low
+    # Usually the newest pane outlives all others, and there is nothing to count.
+    equal = 0
+    for i in range(head, head if equals == NEVER else place):
+        equal += panes[chain[i]] >= equals
     behind = tail - place
     spare[:behind] = chain[place:tail]
     new, old, at = first, 0, place
     while new < last or old < behind:
         if new < last and (old == behind or before(scores, ties, new, spare[old])):
-            dominators[new] = new - first
-            chain[at] = new
+            dominators[new] = new - first + equal
+            if dominators[new] < k:
+                chain[at] = new
+                at += 1
             new += 1
-            at += 1
         else:
             record = spare[old]
             old += 1
+            equal += panes[record] >= equals
             dominators[record] += new - first
             if dominators[record] < k:
                 chain[at] = record
@@ -96,8 +108,9 @@ def advance_mintopk(
 
     Records are places in ``scores``, ``ties``, ``panes`` and ``dominators``: first the listed ones
     (partition p holds ``listed[p] .. listed[p + 1]``, best first), then the new ones (``arrived[p]
-    .. arrived[p + 1]``, by pane and then best first). ``dominators``, ``done`` (the last window end
-    already handled) and ``shown`` (whether the last snapshot held anything) are updated in place.
+    .. arrived[p + 1]``, by stage and then best first; see ``StepOperator._stages``).
+    ``dominators``, ``done`` (the last window end already handled) and ``shown`` (whether the last
+    snapshot held anything) are updated in place.
 
     Returns the kept records as offsets and places, and the snapshots as partitions, ends, counts
     and places.
@@ -147,13 +160,17 @@ def advance_mintopk(
             head = purged
             while new < stop and panes[new] < end:
                 first = new
-                while new < stop and panes[new] == panes[first]:
+                life = (panes[first] + width) // slide
+                while new < stop and panes[new] < end and (panes[new] + width) // slide == life:
                     new += 1
                 if panes[first] >= end - width:
                     last = min(new, first + k)
-                    tail, place = _insert_pane(
-                        chain, head, tail, first, last, k, scores, ties, dominators, spare
-                    )
+                    # The first pane that leaves the window together with these.
+                    equals = NEVER if width % slide == 0 else life * slide - width
+                    tail, place = _insert(
+                        chain, head, tail, first, last, k, equals,
+                        scores, ties, panes, dominators, spare,
+                    )  # fmt: skip
                     changed |= place < head + k
             count = min(k, tail - head)
             if changed and (count > 0 or shown[p]) if only_changes else count > 0:

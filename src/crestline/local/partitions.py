@@ -1,119 +1,115 @@
-"""Partition values as small integers, and back."""
+"""Partition values as small integers, and back, for a hundred thousand of them as for ten."""
 
 from __future__ import annotations
 
-import math
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from crestline.core.order import sort_codes
 from crestline.types import Ints
 
-_NAN = object()
-
 
 class Partitions:
-    """Numbers each combination of partition values in the order of its first appearance."""
+    """Numbers each combination of partition values in the order of its first appearance.
+
+    Each column numbers its own values; a combination is a pair of numbers packed into one integer,
+    numbered in turn, column after column.
+    """
 
     def __init__(self, schema: pa.Schema, values: pa.Table | None = None) -> None:
         """``values``: the combinations known already, in their order."""
         self._schema = schema
-        self._codes: dict[tuple[Any, ...], int] = {}
-        self._rows: list[tuple[Any, ...]] = []
+        self._columns = [_Numbering(field.type) for field in schema]
+        self._pairs = [_Numbering(pa.int64()) for _ in schema][1:]
+        self._table: pa.Table | None = None
         self._order = np.empty(0, np.int64)
         if values is not None:
-            for row in zip(*(column.to_pylist() for column in values.columns), strict=True):
-                self._code(row)
+            self.encode(values.columns)
 
     def __len__(self) -> int:
-        return len(self._rows)
+        last = (*self._columns[:1], *self._pairs)[-1:]
+        return len(last[0]) if last else 0
 
     def encode(self, columns: list[pa.ChunkedArray]) -> Ints:
         """The number of each record's partition."""
-        if len(columns) == 1 and pa.types.is_dictionary(columns[0].type):
-            chunks = [self._encode_dictionary(chunk) for chunk in columns[0].chunks]
-            return np.concatenate(chunks) if len(chunks) != 1 else chunks[0]
-        combined: Ints | None = None
-        for column in columns:
-            codes = _local_codes(column)
-            if combined is None:
-                combined = codes
-            else:
-                combined = combined * (int(codes.max(initial=0)) + 1) + codes
-                _, combined = np.unique(combined, return_inverse=True)
-        assert combined is not None
-        if len(combined) == 0:
-            return combined
-        # The first record of each local code stands for its partition.
-        count = int(combined.max()) + 1
-        first = np.full(count, -1, np.int64)
-        first[combined[::-1]] = np.arange(len(combined) - 1, -1, -1)
-        present = np.flatnonzero(first >= 0)
-        order = present[np.argsort(first[present])]
-        values = [_plain(column.take(first[order])).to_pylist() for column in columns]
-        numbers = np.full(count, -1, np.int64)
-        for code, row in zip(order, zip(*values, strict=True), strict=True):
-            numbers[code] = self._code(row)
-        return numbers[combined]
-
-    def _encode_dictionary(self, chunk: pa.Array) -> Ints:
-        """As ``encode``, for a column that is numbered already, if only within its chunk."""
-        known = self._codes
-        numbers = [known.get((value,), -1) for value in [*chunk.dictionary.to_pylist(), None]]
-        by_index = np.array(numbers, np.int64)
-        indices = _local_codes(pa.chunked_array([chunk]))
-        codes = by_index[indices]
-        if (codes < 0).any():  # values that are new, in the order of their appearance
-            unknown, first = np.unique(indices[codes < 0], return_index=True)
-            values = [*chunk.dictionary.to_pylist(), None]
-            for index in unknown[np.argsort(first)]:
-                by_index[index] = self._code((values[index],))
-            codes = by_index[indices]
+        codes = self._columns[0].encode(columns[0])
+        for column, numbering, pairs in zip(
+            columns[1:], self._columns[1:], self._pairs, strict=True
+        ):
+            packed = (codes << 32) | numbering.encode(column)
+            codes = pairs.encode(pa.chunked_array([pa.array(packed)]))
         return codes
-
-    def _code(self, row: tuple[Any, ...]) -> int:
-        key = tuple(_NAN if isinstance(v, float) and math.isnan(v) else v for v in row)
-        code = self._codes.setdefault(key, len(self._rows))
-        if code == len(self._rows):
-            self._rows.append(row)
-        return code
 
     def table(self) -> pa.Table:
         """The values of every partition, in the order of their numbers."""
-        columns = list(zip(*self._rows, strict=True)) or [()] * len(self._schema)
-        arrays = [pa.array(c, f.type) for c, f in zip(columns, self._schema, strict=True)]
-        return pa.table(arrays, schema=self._schema)
+        if self._table is None or self._table.num_rows != len(self):
+            codes = np.arange(len(self))
+            arrays: list[pa.Array] = []
+            for numbering, pairs in zip(self._columns[:0:-1], self._pairs[::-1], strict=True):
+                packed = np.asarray(pairs.values)[codes]
+                arrays.append(numbering.values.take(pa.array(packed & 0xFFFFFFFF)))
+                codes = packed >> 32
+            if self._columns:
+                arrays.append(self._columns[0].values.take(pa.array(codes)))
+            self._table = pa.table(arrays[::-1], schema=self._schema)
+        return self._table
 
     def order(self) -> Ints:
         """The rank of each partition by its values, ascending."""
-        if len(self._order) != len(self._rows):
+        if len(self._order) != len(self):
             keys = [sort_codes(column) for column in self.table().columns]
-            self._order = np.empty(len(self._rows), np.int64)
-            self._order[np.lexsort(keys[::-1])] = np.arange(len(self._rows))
+            self._order = np.empty(len(self), np.int64)
+            self._order[np.lexsort(keys[::-1])] = np.arange(len(self))
         return self._order
+
+
+class _Numbering:
+    """Numbers the values of one column in the order of their first appearance."""
+
+    def __init__(self, kind: pa.DataType) -> None:
+        self.values = pa.array([], kind)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def encode(self, column: pa.ChunkedArray) -> Ints:
+        chunks = [self._encode(chunk) for chunk in column.chunks]
+        if not chunks:
+            return np.empty(0, np.int64)
+        return np.concatenate(chunks) if len(chunks) > 1 else chunks[0]
+
+    def _encode(self, chunk: pa.Array) -> Ints:
+        if not pa.types.is_dictionary(chunk.type):
+            if pa.types.is_floating(chunk.type):
+                chunk = pc.add(chunk, pa.scalar(0.0, chunk.type))  # -0.0 is 0.0
+            chunk = chunk.dictionary_encode(null_encoding="encode")
+        # A NULL may stand in the dictionary or be a missing index: let it be the last entry.
+        entries = chunk.dictionary.cast(self.values.type)
+        missing = chunk.indices.null_count > 0
+        if missing:
+            entries = pa.concat_arrays([entries, pa.nulls(1, entries.type)])
+        indices = chunk.indices.fill_null(len(chunk.dictionary)) if missing else chunk.indices
+        places = np.asarray(indices.to_numpy(zero_copy_only=False)).astype(np.int64)
+        numbers = self._find(entries)
+        if (numbers < 0).any():
+            self._learn(entries, places, numbers)
+            numbers = self._find(entries)
+        return numbers[places]
+
+    def _find(self, entries: pa.Array) -> Ints:
+        found = pc.index_in(entries, value_set=self.values, skip_nulls=False)
+        return np.asarray(found.fill_null(-1).to_numpy(zero_copy_only=False)).astype(np.int64)
+
+    def _learn(self, entries: pa.Array, places: Ints, numbers: Ints) -> None:
+        """Append the entries that are new and really occur, by their first occurrence."""
+        occurring, first = np.unique(places, return_index=True)
+        occurring = occurring[np.argsort(first)]
+        new = entries.take(pa.array(occurring[numbers[occurring] < 0]))
+        # A dictionary may hold the same value twice.
+        self.values = pa.concat_arrays([self.values, new.unique()])
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
     """The type without its dictionary encoding."""
     return kind.value_type if pa.types.is_dictionary(kind) else kind
-
-
-def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    return column.cast(plain_type(column.type)) if pa.types.is_dictionary(column.type) else column
-
-
-def _local_codes(column: pa.ChunkedArray) -> Ints:
-    if pa.types.is_floating(column.type):
-        return sort_codes(column) + 1
-    if column.num_chunks != 1 or not pa.types.is_dictionary(column.type):
-        if not pa.types.is_dictionary(column.type):
-            column = column.dictionary_encode(null_encoding="encode")
-        chunk = column.unify_dictionaries().combine_chunks()
-    else:
-        chunk = column.chunk(0)
-    indices = chunk.indices
-    if indices.null_count:
-        indices = indices.fill_null(len(chunk.dictionary))
-    return np.asarray(indices.to_numpy(zero_copy_only=False)).astype(np.int64)

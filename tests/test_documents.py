@@ -1,0 +1,410 @@
+"""The documents tell the truth: what they name exists, what they show runs, and prints just that.
+
+- `code spans`: files and folders, make targets, commands and options of crestline, names of Python.
+- ```sql blocks run over generated streams that are called after their kinds. `<!-- error -->` above
+  one: it must not parse. `<!-- not yet -->`: it parses, and the planner says that it is to come.
+- ```python and ```sh blocks of a document run in their order in one folder; of ```sh the short
+  commands of crestline, the others are looked up.
+- A ```text block right below one of those holds what it prints (of ```sh only what depends on no
+  generated stream).
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from typer.main import get_command
+from typer.testing import CliRunner
+
+import crestline
+from crestline import planner
+from crestline.cli import app
+from crestline.language.functions import FUNCTIONS
+from crestline.streams import KINDS, generate
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDERS = (ROOT, ROOT / "src" / "crestline")
+DOCUMENTS = [ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")]
+DOCUMENTS += sorted((ROOT / "docs").rglob("*.md"))
+ENDINGS = (".py", ".md", ".sh", ".png", ".json", ".toml")
+#: Commands of crestline that are short enough to run, and those whose output is always the same.
+RUN, SAME = {"generate", "run", "explain", "algorithms"}, {"explain"}
+#: What the documents name and others define, or a reader makes.
+ELSEWHERE = {
+    *("numpy.max", "ruff format", "reproduce_failure", "NUMBA_DISABLE_JIT", "make", "sqlglot"),
+    *("certain/foo.py", "kernels/foo.py", "docs/algorithms/foo.md", ".venv", "crestline-demo"),
+}
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block, the marker in a comment before it, and the text block right below it."""
+
+    language: str
+    text: str
+    line: int
+    marker: str
+    printed: str | None
+
+
+FENCE = re.compile(
+    r"(?:^<!-- (?P<marker>[^\n]*) -->\n)?^```(?P<language>\w*)\n(?P<text>.*?)^```$"
+    r"(?=(?:\n\n```text\n(?P<printed>.*?)^```$)?)",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+def blocks(document: str) -> list[Block]:
+    return [
+        Block(
+            found["language"],
+            found["text"],
+            document.count("\n", 0, found.start()) + 1,
+            found["marker"] or "",
+            found["printed"],
+        )
+        for found in FENCE.finditer(document)
+    ]
+
+
+def without_blocks(document: str) -> str:
+    """The document with its blocks blanked, lines kept."""
+    return FENCE.sub(lambda found: "\n" * found[0].count("\n"), document)
+
+
+def commands(text: str) -> Iterator[list[str]]:
+    """The commands of a shell block, in words; quotes and backslashes may carry over lines."""
+    gathered = ""
+    for line in text.replace("\\\n", " ").splitlines(keepends=True):
+        gathered += line
+        try:
+            words = shlex.split(gathered, comments=True)
+        except ValueError:  # a quote is still open
+            continue
+        if words:
+            yield words
+        gathered = ""
+    assert not gathered.strip(), f"an unfinished command: {gathered}"
+
+
+# --- what exists ---------------------------------------------------------------------------------
+
+
+@cache
+def make_targets() -> frozenset[str]:
+    text = (ROOT / "Makefile").read_text()
+    return frozenset(re.findall(r"^([a-z]+):(?!=)", text, re.MULTILINE))
+
+
+@cache
+def options() -> dict[str, frozenset[str]]:
+    """The options of each command of crestline; those before any command under ''."""
+    root: Any = get_command(app)
+    found = {name: command.params for name, command in root.commands.items()} | {"": root.params}
+    return {
+        name: frozenset([*(o for p in params for o in (*p.opts, *p.secondary_opts)), "--help"])
+        for name, params in found.items()
+    }
+
+
+@cache
+def python_names() -> frozenset[str]:
+    """Every module, function, class, argument, attribute and variable that the project defines,
+    and every text constant that is a name, such as those of columns."""
+    names: set[str] = set()
+    for folder in ("src", "tests", "benchmarks", "papers"):
+        for file in (ROOT / folder).rglob("*.py"):
+            if file == Path(__file__):
+                continue
+            names.add(file.stem)
+            for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+                match node:
+                    case ast.FunctionDef() | ast.ClassDef():
+                        names.add(node.name)
+                    case ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store()):
+                        names.add(name)
+                    case ast.Attribute(attr=name, ctx=ast.Store()):
+                        names.add(name)
+                    case ast.Constant(value=str(text)):
+                        names.update([text] if text.isidentifier() else ())
+    return frozenset(names)
+
+
+@cache
+def language_words() -> frozenset[str]:
+    """Words in capitals that the language, the catalogue or the environment know."""
+    words: set[str] = {name.upper() for name in KINDS}
+    for folder in ("src", "tests"):
+        for file in (ROOT / folder).rglob("*.py"):
+            if file != Path(__file__):
+                words.update(re.findall(r"\b[A-Z][A-Z0-9_]*\b", file.read_text(encoding="utf-8")))
+    words.update(re.findall(r"\b[A-Z][A-Z_]*\b", (ROOT / "scripts/ensure_java.sh").read_text()))
+    return frozenset(words)
+
+
+def exists(name: str, beside: Path) -> bool:
+    return any(any(folder.glob(name.rstrip("/"))) for folder in (*FOLDERS, beside))
+
+
+def resolves(dotted: str) -> bool:
+    """Whether crestline.a.b can be imported or looked up."""
+    parts = dotted.split(".")
+    found: Any = import_module(parts[0])
+    for at, part in enumerate(parts[1:], start=1):
+        if not hasattr(found, part):
+            try:
+                import_module(".".join(parts[: at + 1]))
+            except ModuleNotFoundError:
+                return False
+        found = getattr(found, part)
+    return True
+
+
+def command_problem(words: list[str]) -> str | None:
+    """What is wrong with a command line, as far as it can be told without running it."""
+    while words and re.fullmatch(r"[A-Z_]+=.*", words[0]):
+        words = words[1:]
+    program, *rest = words or [""]
+    if program == "make":
+        targets = [word for word in rest if "=" not in word]
+        unknown = [target for target in targets if target not in make_targets()]
+        return f"there is no target {unknown[0]!r}" if unknown else None
+    if program == "python":
+        modules = [rest[i + 1] for i, word in enumerate(rest[:-1]) if word == "-m"]
+        files = [word for word in rest if word.endswith(".py")]
+        missing = [file for file in files if not (ROOT / file).is_file()]
+        if missing:
+            return f"there is no file {missing[0]}"
+        if "crestline.cli" in modules:
+            return command_problem(["crestline", *rest[rest.index("crestline.cli") + 1 :]])
+        known = bool(files) or bool(modules)
+        return None if known else "a python command that is not understood"
+    if program != "crestline":
+        return f"a command that is not understood: {program!r}"
+    command = rest[0] if rest and not rest[0].startswith("-") else ""
+    if command not in options():
+        return f"crestline has no command {command!r}"
+    given = [word.split("=")[0] for word in rest if re.match(r"--?[a-z]", word)]
+    unknown = [option for option in given if option not in options()[command]]
+    return f"crestline {command} has no option {unknown[0]}" if unknown else None
+
+
+def span_problem(span: str, beside: Path) -> str | None:
+    """What is wrong with a code span, if it is of a kind that can be checked."""
+    if span in ELSEWHERE or span.startswith(("[", "-- ", "/*")):
+        return None
+    if re.match(r"(crestline|make|python) ", span):
+        return command_problem(shlex.split(span))
+    if span.startswith("--"):
+        flag = span.split(maxsplit=1)[0]
+        known = any(flag in given for given in options().values())
+        return None if known else f"no command has the option {flag}"
+    if re.fullmatch(r"crestline(\.\w+)+(\(.*\))?", span):
+        return None if resolves(span.split("(", maxsplit=1)[0]) else f"there is no {span}"
+    if re.fullmatch(r"[\w.*-]*(/[\w.*-]+)+/?|[\w.-]+/", span) or span.endswith(ENDINGS):
+        return None if exists(span, beside) else f"there is no file or folder {span}"
+    if (ROOT / span).is_file():
+        return None
+    if re.fullmatch(r"[A-Z][A-Z0-9_ ()=>.]*", span):
+        unknown = set(re.findall(r"[A-Z][A-Z0-9_]*", span)) - language_words()
+        return f"nothing knows {sorted(unknown)[0]}" if unknown else None
+    if re.fullmatch(r"[A-Za-z_]\w*(\.\w+)*(\(\))?", span) and len(span) > 2:
+        unknown = set(span.removesuffix("()").split(".")) - python_names()
+        return f"nothing is called {sorted(unknown)[0]}" if unknown else None
+    return None
+
+
+def anchors(document: str) -> set[str]:
+    """The anchors of the headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", without_blocks(document), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def link_problem(target: str, document: str, beside: Path) -> str | None:
+    if re.match(r"[a-z]+:", target):
+        return None
+    path, _, anchor = target.partition("#")
+    file = beside / path
+    if path and not file.exists():
+        return f"the link to {target} leads nowhere"
+    if anchor:
+        text = file.read_text() if path else document
+        return None if anchor in anchors(text) else f"there is no heading for {target}"
+    return None
+
+
+def problems(document: str, beside: Path = ROOT) -> list[str]:
+    """Whatever a document names that does not exist, with its line."""
+    found = []
+    for number, line in enumerate(without_blocks(document).splitlines(), start=1):
+        told = [span_problem(span, beside) for span in re.findall(r"`([^`]+)`", line)]
+        told += [
+            link_problem(target, document, beside) for target in re.findall(r"\]\(([^)]+)\)", line)
+        ]
+        found += [f"line {number}: {problem}" for problem in told if problem]
+    for block in blocks(document):
+        if block.language == "sh":
+            told = [command_problem(words) for words in commands(block.text)]
+            found += [f"line {block.line}: {problem}" for problem in told if problem]
+    return found
+
+
+# --- what runs -----------------------------------------------------------------------------------
+
+
+@cache
+def streams() -> dict[str, pa.Table]:
+    return {kind: pa.Table.from_batches(generate(kind, 2_000, seed=1)) for kind in KINDS}
+
+
+def check_sql(block: Block) -> None:
+    if block.marker == "error":
+        with pytest.raises(crestline.QueryError) as caught:
+            crestline.parse_all(block.text)
+        assert block.printed in (None, f"{caught.value}\n")
+        return
+    queries = crestline.parse_all(block.text)
+    if block.marker == "not yet":
+        for query in queries:
+            with pytest.raises(crestline.PlanError, match="not available in this version yet"):
+                planner.plan(query)
+        return
+    assert not block.marker, f"what does {block.marker!r} mean?"
+    results = crestline.run(block.text, streams())
+    assert all(metrics.result_rows for metrics in results.by_query.values()), "a query without rows"
+
+
+def run_python(block: Block, names: dict[str, Any]) -> None:
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(block.text, f"block at line {block.line}", "exec"), names)
+    if block.printed is not None:
+        assert printed.getvalue() == block.printed
+
+
+def run_shell(block: Block) -> None:
+    for words in commands(block.text):
+        if words[0] == "crestline" and words[1] in RUN:
+            result = CliRunner().invoke(app, words[1:])
+            assert result.exit_code == 0, result.output
+            if block.printed is not None and words[1] in SAME:
+                assert result.stdout == block.printed
+
+
+each_document = pytest.mark.parametrize(
+    "path", [pytest.param(path, id=str(path.relative_to(ROOT))) for path in DOCUMENTS]
+)
+
+
+@each_document
+def test_what_a_document_names_exists(path: Path) -> None:
+    assert problems(path.read_text(), path.parent) == []
+
+
+@each_document
+def test_what_a_document_shows_runs(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {"__name__": "example"}
+    for block in blocks(path.read_text()):
+        try:
+            if block.language == "sql":
+                check_sql(block)
+            elif block.language == "python":
+                run_python(block, names)
+            elif block.language == "sh":
+                run_shell(block)
+            else:
+                assert block.language == "text", f"a block of {block.language or 'no language'}"
+        except Exception as error:
+            error.add_note(f"the block at {path.relative_to(ROOT)}:{block.line}")
+            raise
+
+
+# --- nothing is left out -------------------------------------------------------------------------
+
+
+def test_every_algorithm_has_its_page_and_no_page_is_left_over() -> None:
+    available = {a.name.lower() for a in planner.algorithms() if a.available}
+    assert available == {page.stem for page in (ROOT / "docs" / "algorithms").glob("*.md")}
+
+
+def test_the_index_links_every_page() -> None:
+    index = (ROOT / "docs" / "index.md").read_text()
+    pages = [page.relative_to(ROOT / "docs") for page in (ROOT / "docs").rglob("*.md")]
+    assert [str(p) for p in pages if f"]({p})" not in index] == ["index.md"]
+
+
+def test_the_architecture_names_every_package_and_the_language_every_function() -> None:
+    packages = [p.parent.name for p in (ROOT / "src" / "crestline").glob("*/__init__.py")]
+    architecture = (ROOT / "ARCHITECTURE.md").read_text()
+    assert [name for name in packages if f"| `{name}/` |" not in architecture] == []
+    language = (ROOT / "docs" / "language.md").read_text()
+    assert [name for name in FUNCTIONS if not re.search(rf"\b{name}\b", language)] == []
+
+
+def test_the_contributor_sees_every_target() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    hidden = {"java"}  # made by others, not listed by make help either
+    assert [t for t in make_targets() - hidden if f"`make {t}`" not in text] == []
+
+
+# --- the checks can fail -------------------------------------------------------------------------
+
+WRONG = [
+    "see `core/nothing.py`",
+    "see `tests/nowhere/`",
+    "run `make everything`",
+    "run `crestline walk`",
+    "run `crestline run --faster`",
+    "use `--no-such-option`",
+    "call `crestline.certain.MaxTopK`",
+    "call `crestline.runs`",
+    "call `Session.rewind`",
+    "call `tie_breaks`",
+    "write `USING MAXTOPK`",
+    "[a page](docs/nothing.md)",
+    "[a heading](README.md#no-such-heading)",
+    "```sh\ncrestline run --query q.sql --strickt\n```",
+    "```sh\nmake demonstration\n```",
+    "```sh\npython papers/yang2011_mintopk/walk.py\n```",
+]
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_a_wrong_name_is_noticed(text: str) -> None:
+    assert len(problems(text + "\n")) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```sql\nSELECT TOP 3 symbol FROM trades [ROWS 3] ORDER price DESC\n```",
+        "```sql\nSELECT TOP 3 symbol FROM trades [ROWS 3] ORDER BY prize DESC\n```",
+        "<!-- not yet -->\n```sql\nSELECT TOP 1 id FROM random [ROWS 3] ORDER BY score\n```",
+        "```python\nimport crestline\ncrestline.walk()\n```",
+        "```python\nprint(1)\n```\n\n```text\n2\n```",
+        "```sh\ncrestline explain 'SELECT TOP'\n```",
+        "```sh\ncrestline explain 'SELECT TOP 1 a FROM s [ROWS 3] ORDER BY x'\n```\n\n```text\n```",
+    ],
+)
+def test_a_wrong_block_is_noticed(text: str) -> None:
+    block = blocks(text + "\n")[0]
+    run = {"sql": check_sql, "sh": run_shell}.get(block.language, lambda b: run_python(b, {}))
+    with pytest.raises(
+        (AssertionError, AttributeError, crestline.CrestlineError, pytest.fail.Exception)
+    ):
+        run(block)
