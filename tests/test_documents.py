@@ -68,14 +68,9 @@ FENCE = re.compile(
 
 def blocks(document: str) -> list[Block]:
     return [
-        Block(
-            found["language"],
-            found["text"],
-            document.count("\n", 0, found.start()) + 1,
-            found["marker"] or "",
-            found["printed"],
-        )
-        for found in FENCE.finditer(document)
+        Block(f["language"], f["text"], line, f["marker"] or "", f["printed"])
+        for f in FENCE.finditer(document)
+        for line in [document.count("\n", 0, f.start()) + 1]
     ]
 
 
@@ -182,15 +177,10 @@ def command_problem(words: list[str]) -> str | None:
         unknown = [target for target in targets if target not in make_targets()]
         return f"there is no target {unknown[0]!r}" if unknown else None
     if program == "python":
-        modules = [rest[i + 1] for i, word in enumerate(rest[:-1]) if word == "-m"]
-        files = [word for word in rest if word.endswith(".py")]
-        missing = [file for file in files if not (ROOT / file).is_file()]
-        if missing:
-            return f"there is no file {missing[0]}"
-        if "crestline.cli" in modules:
+        missing = [word for word in rest if word.endswith(".py") and not (ROOT / word).is_file()]
+        if not missing and "crestline.cli" in rest:
             return command_problem(["crestline", *rest[rest.index("crestline.cli") + 1 :]])
-        known = bool(files) or bool(modules)
-        return None if known else "a python command that is not understood"
+        return f"there is no file {missing[0]}" if missing else None
     if program != "crestline":
         return f"a command that is not understood: {program!r}"
     command = rest[0] if rest and not rest[0].startswith("-") else ""
@@ -404,7 +394,6 @@ def test_a_wrong_name_is_noticed(text: str) -> None:
 def test_a_wrong_block_is_noticed(text: str) -> None:
     block = blocks(text + "\n")[0]
     run = {"sql": check_sql, "sh": run_shell}.get(block.language, lambda b: run_python(b, {}))
-    with pytest.raises(
-        (AssertionError, AttributeError, crestline.CrestlineError, pytest.fail.Exception)
-    ):
+    noticed = (AssertionError, AttributeError, crestline.CrestlineError, pytest.fail.Exception)
+    with pytest.raises(noticed):
         run(block)
