@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --disable-pip-version-check
 # Empty it (make test WORKERS=) to run the tests in one process.
 WORKERS ?= -n auto --maxprocesses 8
-SUITE ?=
+SUITE ?= all
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check stress bench java clean
@@ -30,7 +30,7 @@ check: $(VENV)/.installed-dev ## ruff, strict mypy, the layers, the examples in 
 stress: $(VENV)/.installed-dev java ## run the long and heavy tests
 	HYPOTHESIS_PROFILE=stress $(BIN)/python -m pytest -v -m stress tests
 
-bench: $(VENV)/.installed-dev ## run the benchmarks, or one of them: make bench SUITE=steps
+bench: $(VENV)/.installed-dev ## run all benchmarks, or one of them: make bench SUITE=steps
 	$(BIN)/crestline bench $(SUITE)
 
 java: # install Java where it is missing and may be installed; Spark needs it

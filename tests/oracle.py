@@ -295,9 +295,11 @@ def windows(
             yield t, t - spec.width, in_time[oldest : bisect_left(times, t + 1)]
         return
     for end in due_ends(spec, times, last_end(spec, accepted, until), every):
-        start = None if spec.kind == "unbounded_time" else end - spec.width
-        oldest = 0 if start is None else bisect_left(times, start)
-        yield end, start, in_time[oldest : bisect_left(times, end)]
+        newest = bisect_left(times, end)
+        if spec.kind == "unbounded_time":
+            yield end, None, in_time[:newest]
+        else:
+            yield end, end - spec.width, in_time[bisect_left(times, end - spec.width) : newest]
 
 
 def next_multiple(time: int, slide: int) -> int:
@@ -354,7 +356,7 @@ def changes(spec: Spec, accepted: Sequence[Arrived], until: int | None) -> list[
         for at, _, window in windows(spec, members, accepted, until, every=False):
             top = ranked(spec, window)[: spec.k]
             now = {arrived.number: (rank, arrived) for rank, arrived in enumerate(top, start=1)}
-            told = [
+            told: list[tuple[str, int | None, int | None, Arrived]] = [
                 ("leave", None, rank, arrived)
                 for number, (rank, arrived) in before.items()
                 if number not in now

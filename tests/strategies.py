@@ -101,10 +101,6 @@ def to_table(records: list[Record], integers: bool = False) -> pa.Table:
     return pa.table([pa.array(columns[field.name], field.type) for field in schema], schema=schema)
 
 
-def timed(spec: Spec) -> bool:
-    return spec.ts is not None
-
-
 @st.composite
 def specs(draw: st.DrawFn, unit: int = 1, kinds: tuple[Kind, ...] = ALL_KINDS) -> Spec:
     kind = draw(st.sampled_from(kinds))

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 
 import crestline
-from local.checks import changes_reproduce_the_snapshots
-from local.engines import ask, assert_judged, catalogue, examples, moment, rows_of
-from oracle import Kind
+from local.engines import ask, assert_judged, examples, moment, replay, rows_of
+from oracle import Kind, Spec
 from strategies import ALL_KINDS, Case, cases
 
 SECOND = 1_000_000
@@ -121,9 +120,6 @@ def test_changes_equal_the_oracle(kind: Kind) -> None:
 
 def test_the_check_of_changes_can_fail() -> None:
     """`replay` notices a change that is missing, or out of place."""
-    from local.engines import replay
-    from oracle import Spec
-
     enter = {"at": 1, "change": "enter", "rank": 1, "previous_rank": None, "id": "a", "score": 1.0}
     below = enter | {"at": 2, "rank": 3}
     spec = Spec(3, "rows", 3)
@@ -132,11 +128,3 @@ def test_the_check_of_changes_can_fail() -> None:
         replay([enter, enter | {"at": 2}], spec, [])
     with pytest.raises(AssertionError):
         replay([enter, below], spec, [])
-    assert changes_reproduce_the_snapshots.__name__ in {c.__name__ for c, _ in _universal()}
-    assert catalogue()
-
-
-def _universal() -> list[Any]:
-    from local.checks import UNIVERSAL
-
-    return list(UNIVERSAL)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import crestline
 from local.engines import assert_judged, assert_same_rows, column, examples, rows_of, run_case
 from strategies import Case, cases
 
@@ -180,11 +181,9 @@ def test_selected_columns_keep_their_types_and_values() -> None:
             "many": pa.array([[1, 2], None], pa.list_(pa.int32())),
         }
     )
-    from crestline import run as crestline_run
-
     names = ["text", "flag", "small", "exact", "raw", "many"]
     query = f"SELECT TOP 2 {', '.join(names)} FROM s [ROWS 2 SLIDE 2] ORDER BY val DESC"
-    got = crestline_run(query, {"s": table}, engine="local").to_arrow().select(names)
+    got = crestline.run(query, {"s": table}, engine="local").to_arrow().select(names)
     assert got.schema.types == table.select(names).schema.types
     assert got.to_pylist() == table.select(names).to_pylist()[::-1]
 

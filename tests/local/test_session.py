@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -198,7 +199,7 @@ def test_resume_in_a_new_process(tmp_path: Path) -> None:
     )
     done = subprocess.run(
         [sys.executable, "-c", program, str(tmp_path / "state")],
-        capture_output=True, text=True, check=True, env={**__import__("os").environ,
+        capture_output=True, text=True, check=True, env={**os.environ,
             "PYTHONPATH": ":".join(p for p in sys.path if p)},
     )  # fmt: skip
     lines = done.stdout.split("\n")[:-1]

@@ -10,7 +10,7 @@ all n are kept.
 
 >>> import numpy as np
 >>> operator = Naive(k=1, window=4, slide=2)
->>> operator.observe(np.array([9.0, 5, 3, 7, 1, 2]))
+>>> _ = operator.observe(np.array([9.0, 5, 3, 7, 1, 2]))
 >>> [(end, scores.tolist()) for _, end, _, scores in operator.advance()]
 [(2, [9.0]), (4, [9.0]), (6, [7.0])]
 """

@@ -21,7 +21,7 @@ best are dropped before they are offered (they could enter no window).
 
 >>> import numpy as np
 >>> operator = PreTopK(k=1, window=4, slide=2)
->>> operator.observe(np.array([9.0, 5, 3, 7, 1, 2]))
+>>> _ = operator.observe(np.array([9.0, 5, 3, 7, 1, 2]))
 >>> [(end, scores.tolist()) for _, end, _, scores in operator.advance()]
 [(2, [9.0]), (4, [9.0]), (6, [7.0])]
 """

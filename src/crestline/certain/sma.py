@@ -18,7 +18,7 @@ with the k-th, so that ties are answered exactly.
 
 >>> import numpy as np
 >>> operator = SMA(k=1, window=4, slide=2)
->>> operator.observe(np.array([9.0, 5, 3, 7, 1, 2]))
+>>> _ = operator.observe(np.array([9.0, 5, 3, 7, 1, 2]))
 >>> [(end, scores.tolist()) for _, end, _, scores in operator.advance()]
 [(2, [9.0]), (4, [9.0]), (6, [7.0])]
 >>> operator.candidates

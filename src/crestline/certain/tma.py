@@ -12,7 +12,7 @@ expires, where SMA needs one only when its skyband runs short.
 
 >>> import numpy as np
 >>> operator = TMA(k=1, window=4, slide=2)
->>> operator.observe(np.array([9.0, 5, 3, 7, 1, 2]))
+>>> _ = operator.observe(np.array([9.0, 5, 3, 7, 1, 2]))
 >>> [(end, scores.tolist()) for _, end, _, scores in operator.advance()]
 [(2, [9.0]), (4, [9.0]), (6, [7.0])]
 >>> operator.recomputed

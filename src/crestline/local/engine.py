@@ -92,7 +92,7 @@ class Engine:
         while True:
             with Clock(self.metrics):
                 table = next(steps, None)
-                self.metrics.keeps(self._operator.candidates + self._held_back())
+                self.metrics.keeps(self._records_kept())
                 self.metrics.rejected = dict(self.rejects.counts)
                 self.metrics.partitions = len(self._partitions)
             if table is None:
@@ -297,8 +297,11 @@ class Engine:
         if self._log is not None:
             self._log.rename(places)
 
-    def _held_back(self) -> int:
-        return 0 if self._reorder is None else len(self._reorder)
+    def _records_kept(self) -> int:
+        if self._revisions is not None:
+            return len(self._kept)
+        waiting = 0 if self._reorder is None else len(self._reorder)
+        return self._operator.candidates + waiting
 
     def _count_window(self, admitted: Admitted) -> None:
         if self._counted or admitted.time is None:

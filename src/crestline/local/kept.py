@@ -36,17 +36,18 @@ class Kept:
 
     def append(self, admitted: Admitted, partition: Ints, places: Ints) -> None:
         """Add the records at these places of a batch, in this order."""
-        chosen = admitted.columns.select(self._roles)
+        columns = {role: admitted.columns.column(role) for role in self._roles}
         score, time = admitted.score, admitted.time
         if len(places) < len(score) or not is_ascending(places):
-            chosen, score = chosen.take(places), score[places]
+            columns = {role: column.take(places) for role, column in columns.items()}
+            score = score[places]
             time = None if time is None else time[places]
-        chosen = chosen.append_column("_score", pa.array(score))
-        chosen = chosen.append_column("_partition", pa.array(partition))
-        chosen = chosen.append_column("_row", pa.array(admitted.rows_at(places)))
+        columns |= {"_score": pa.array(score), "_partition": pa.array(partition)}
+        columns["_row"] = pa.array(admitted.rows_at(places))
         if time is not None:
-            chosen = chosen.append_column("_time", pa.array(time))
-        self.table = pa.concat_tables([self.table, chosen.cast(self.table.schema)])
+            columns["_time"] = pa.array(time)
+        more = pa.table(columns).cast(self.table.schema)
+        self.table = pa.concat_tables([self.table, more])
         if self.table.column("_row").num_chunks > _CHUNKS:
             self.table = self.table.combine_chunks()
 
