@@ -11,10 +11,11 @@ from crestline.core.order import TieColumn, tie_ranks
 from crestline.kernels.order import is_ascending
 from crestline.language import Query
 from crestline.local.gate import Admitted, table_bytes, table_from
+from crestline.local.partitions import plain_type
 from crestline.types import Ints
 
 #: Small batches leave a table in many chunks, which are joined beyond this number.
-_CHUNKS = 64
+_CHUNKS = 16
 
 
 class Kept:
@@ -24,7 +25,8 @@ class Kept:
     def __init__(self, query: Query, projected: pa.Schema, texts: frozenset[str]) -> None:
         self._query = query
         self._roles = _roles_to_keep(projected, texts)
-        fields = [projected.field(role) for role in self._roles]
+        # Without dictionaries: those of different batches would have to be unified all the time.
+        fields = [pa.field(role, plain_type(projected.field(role).type)) for role in self._roles]
         fields += [pa.field("_score", pa.float64()), pa.field("_partition", pa.int64())]
         fields.append(pa.field("_row", pa.int64()))
         if query.window.on is not None:

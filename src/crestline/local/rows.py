@@ -109,8 +109,7 @@ class RowBuilder:
             ):
                 columns[name] = column.take(partition)
         for name, role in self._selected.items():
-            chosen = kept.column(role).take(id)
-            columns[name] = chosen.cast(plain_type(chosen.type))
+            columns[name] = kept.column(role).take(id)
         score = np.asarray(kept.column("_score").to_numpy())[id]
         descending = self._query.order_by[0].descending
         columns["score"] = pa.array(score if descending else 0.0 - score)
