@@ -118,14 +118,16 @@ class Naive:
         ends_at: set[int] = set()
         for at in np.unique(self.at[mine]).tolist():
             first = (at // self.slide + 1) * self.slide
-            if done is not None:
-                first = max(first, (done // self.slide + 1) * self.slide)
             last = limit if self.window is None else min(limit, at + self.window)
             if self.only_changes:  # a window's content changes only where a record comes or goes
-                gone = (at + (self.window or 0)) // self.slide * self.slide + self.slide
-                ends_at.update(e for e in (first, gone) if e <= limit)
+                ends_at.add(first)
+                if self.window is not None:
+                    ends_at.add((at + self.window) // self.slide * self.slide + self.slide)
                 continue
+            if done is not None:
+                first = max(first, (done // self.slide + 1) * self.slide)
             ends_at.update(range(first, last + 1, self.slide))
+        ends_at = {end for end in ends_at if end <= limit and (done is None or end > done)}
         return sorted(ends_at)
 
     def _bounds(self, end: int) -> tuple[int, int]:

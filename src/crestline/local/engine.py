@@ -254,10 +254,9 @@ class Engine:
             if not mine.all():
                 self._observe(admitted.take(places[~mine]))
             self._latest = int(running[stop - 1])
-            before = revisions.reported_until
             until = self._due_until()
             assert until is not None
-            if until // slide > before // slide or before == _LONG_AGO:
+            if revisions.falls_due(until):
                 yield from self._corrections()
                 yield from self._advance(until)
 

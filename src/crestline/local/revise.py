@@ -30,6 +30,7 @@ class Revisions:
         self._plan = plan
         self._width = window.width if isinstance(window, RangeWindow) else None
         self.slide = window.slide or 1
+        self._on_arrival = window.panes.on_arrival
         self.reported_until = _LONG_AGO
         self.ties: Ints | None = None
         self._time = self._partition = np.empty(0, np.int64)
@@ -46,6 +47,15 @@ class Revisions:
     def count(self) -> int:
         """How many records are remembered."""
         return len(self._time)
+
+    def falls_due(self, until: int) -> bool:
+        """Whether there is anything to report up to ``until`` that was not reported before."""
+        before = self.reported_until
+        if before == _LONG_AGO:
+            return True
+        if self._on_arrival:
+            return bool(((self._time > before) & (self._time <= until)).any())
+        return until // self.slide > before // self.slide
 
     def remember(self, time: Ints, partition: Ints, score: Floats) -> None:
         self._time = np.concatenate((self._time, time))
