@@ -22,11 +22,14 @@ from crestline.core.operator import Reported
 from crestline.core.window import FOREVER, Panes
 from crestline.kernels.order import count_positions, is_ascending, pane_starts
 from crestline.kernels.select import select_groups, select_partitioned, select_runs
+from crestline.kernels.sort import sort_runs
 from crestline.types import Floats, Ints
 
 _LONG_AGO = -(1 << 62)
 #: Waiting records are pruned again when they have doubled, but not below this number.
 _PRUNE_AT_LEAST = 4096
+#: Runs up to this length are sorted by a kernel.
+_SHORT = 512
 #: Result rows that one portion of ``advance_gradually`` may hold, roughly.
 _PORTION = 1 << 20
 
@@ -370,7 +373,9 @@ class _Waiting:
         return len(self.pane)
 
     def take(self, places: Ints) -> _Waiting:
-        return _Waiting(*(column[places] for column in self._columns()))
+        id = self.id[places]
+        tie = id if self.tie is self.id else self.tie[places]  # until ties are set, ids break them
+        return _Waiting(self.partition[places], self.pane[places], self.score[places], tie, id)
 
     def plus(self, other: _Waiting) -> _Waiting:
         if len(self) == 0:
@@ -404,21 +409,19 @@ def _order_of(waiting: _Waiting, stage: Ints) -> Ints:
 
 def _order_of_runs(waiting: _Waiting, stage: Ints) -> Ints:
     """The same where stages are in order already: sort the records of each, on their own."""
-    starts = np.flatnonzero(np.diff(stage, prepend=stage[0] - 1))
     order = np.arange(len(waiting))
-    if len(starts) == len(order):
+    starts = np.flatnonzero(np.diff(stage, prepend=stage[0] - 1, append=stage[-1] + 1))
+    if len(starts) > len(order):
         return order
-    stops = np.append(starts[1:], len(order))
-    long = stops - starts > 1
-    if 64 * long.sum() > len(order):  # short ones are better sorted all at once
-        return np.lexsort((-waiting.tie, -waiting.score, stage))
-    for start, stop in zip(starts[long].tolist(), stops[long].tolist(), strict=True):
-        score = waiting.score[start:stop]
+    sort_runs(order, starts, _SHORT, waiting.score, waiting.tie)
+    for run in np.flatnonzero(np.diff(starts) > _SHORT):  # NumPy sorts long ones faster
+        part = slice(starts[run], starts[run + 1])
+        score = waiting.score[part]
         best = np.argsort(-score)
         ranked = score[best]
         if (ranked[1:] == ranked[:-1]).any():
-            best = np.lexsort((-waiting.tie[start:stop], -score))
-        order[start:stop] = start + best
+            best = np.lexsort((-waiting.tie[part], -score))
+        order[part] = starts[run] + best
     return order
 
 

@@ -47,22 +47,29 @@ def _insert(
         equal += panes[chain[i]] >= equals
     behind = tail - place
     spare[:behind] = chain[place:tail]
-    new, old, at = first, 0, place
-    while new < last or old < behind:
-        if new < last and (old == behind or before(scores, ties, new, spare[old])):
+    new, at = first, place
+    for i in range(behind):
+        record = spare[i]
+        score = scores[record]
+        while new < last and (
+            scores[new] > score or (scores[new] == score and ties[new] > ties[record])
+        ):
             dominators[new] = new - first + equal
             if dominators[new] < k:
                 chain[at] = new
                 at += 1
             new += 1
-        else:
-            record = spare[old]
-            old += 1
-            equal += panes[record] >= equals
-            dominators[record] += new - first
-            if dominators[record] < k:
-                chain[at] = record
-                at += 1
+        equal += panes[record] >= equals
+        dominators[record] += new - first
+        if dominators[record] < k:
+            chain[at] = record
+            at += 1
+    while new < last:
+        dominators[new] = new - first + equal
+        if dominators[new] < k:
+            chain[at] = new
+            at += 1
+        new += 1
     return at, place
 
 

@@ -18,7 +18,6 @@ from crestline.kernels.compile import kernel
 from crestline.types import Floats, Ints
 
 _BLOCK = 64
-_PART = 16
 
 
 @kernel
@@ -85,13 +84,11 @@ def _gather(
     while at < end:
         block = scores[at : min(at + _BLOCK, end)]
         if _reaches(block, threshold):
-            for part in range(0, len(block), _PART):
-                few = block[part : part + _PART]
-                if _reaches(few, threshold):
-                    for i in range(len(few)):  # without a branch: a hit is hard to predict
-                        values[count] = few[i]
-                        where[count] = at + part + i
-                        count += few[i] >= threshold
+            for i in range(len(block)):
+                if block[i] >= threshold:
+                    values[count] = block[i]
+                    where[count] = at + i
+                    count += 1
             if count > full:
                 threshold, lost = _cut(values, where, count, k, lost)
                 count = k
@@ -117,10 +114,10 @@ def select_runs(scores: Floats, starts: Ints, k: int, guess: Floats) -> Ints:
         return np.arange(starts[0], starts[runs])
     kept = np.empty(room, np.int64)
     filled = 0
-    # A run usually resembles the one before it. So a few more than k are kept of each, and the
-    # least of them is where the next run's threshold starts: nearly all of it is then skipped at
-    # once. Should fewer than k reach that floor, the run is read again from no floor at all; after
-    # such a miss the guess rests for a while, longer if misses are many.
+    # A run usually resembles the one before it. So the threshold starts where a few more than k
+    # of the last run's scores reached it, and nearly all of the run is then skipped at once. Should
+    # fewer than k reach that floor, the run is read again from no floor at all; after such a miss
+    # the guess rests for a while, longer if misses are many.
     wide = k + 4 * int(np.sqrt(k)) + 4
     values = np.empty(2 * wide + _BLOCK, np.float64)
     where = np.empty(2 * wide + _BLOCK, np.int64)
@@ -142,9 +139,9 @@ def select_runs(scores: Floats, starts: Ints, k: int, guess: Floats) -> Ints:
         missed = count < k
         if missed:
             count, lost = _gather(scores, begin, end, goal, -np.inf, values, where)
-        goal_th = used
-        if count >= goal:
-            goal_th, lost = _cut(values, where, count, goal, lost)
+        blind = used == -np.inf or missed
+        if blind and count >= goal:
+            used, lost = _cut(values, where, count, goal, lost)
             count = goal
         threshold, lost = _cut(values, where, count, k, lost)
         if not short:
@@ -153,9 +150,11 @@ def select_runs(scores: Floats, starts: Ints, k: int, guess: Floats) -> Ints:
                 rest, penalty = penalty, min(2 * penalty, 1 << 10)
             elif penalty > 1:
                 penalty -= 1
-            if count < goal:  # the goal-th best lies below the floor: about this far
-                goal_th -= (threshold - used) * (goal - count + 1) / (count - k + 1)
-            floor, usual = goal_th, float(end - begin)
+            # Where the goal-th best lies, by the line through the k-th and the count-th.
+            floor = used
+            if not blind:
+                floor = threshold - (threshold - used) * (goal - k + 1) / (count - k + 1)
+            usual = float(end - begin)
         if lost != threshold:
             kept[filled : filled + k] = where[:k]
             filled += k

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from crestline.kernels.compile import kernel
 from crestline.kernels.output import before
 from crestline.types import Floats, Ints
@@ -24,3 +26,13 @@ def sort_records(records: Ints, count: int, spare: Ints, scores: Floats, ties: I
                     b += 1
         records[:count] = spare[:count]
         width *= 2
+
+
+@kernel
+def sort_runs(order: Ints, starts: Ints, longest: int, scores: Floats, ties: Ints) -> None:
+    """Sort, in place and best first, each of the runs of ``order`` that is no longer than that."""
+    spare = np.empty(longest, np.int64)
+    for r in range(len(starts) - 1):
+        begin, end = starts[r], starts[r + 1]
+        if end - begin <= longest:
+            sort_records(order[begin:end], end - begin, spare, scores, ties)
