@@ -91,8 +91,11 @@ def split_groups(group: Ints, codes: Ints) -> Ints:
     >>> split_groups(np.array([0, 1, 0]), np.array([7, 5, 6])).tolist()
     [1, 2, 0]
     """
-    key = group * len(codes) + dense_ranks(codes)
-    return dense_ranks(key)
+    least = int(codes.min())
+    span = int(codes.max()) - least + 1
+    if span > (1 << 62) // (int(group.max()) + 1):
+        codes, least, span = dense_ranks(codes), 0, len(codes)
+    return dense_ranks(group * span + (codes - least))
 
 
 def dense_ranks(values: Ints) -> Ints:
