@@ -55,3 +55,15 @@ def test_many_small_batches_equal_one() -> None:
     parts = [session.push(table.slice(i, 1)) for i in range(500)]
     parts.append(session.finish())
     assert pa.concat_tables(parts).equals(crestline.run(query, {"s": table}).to_arrow())
+
+
+def test_small_batches_within_one_slide_are_forgotten_too() -> None:
+    """What nobody needs was dropped only when a window ended."""
+    session = crestline.open("SELECT TOP 1 x FROM s [RANGE 1 d SLIDE 1 d ON t] ORDER BY x DESC")
+    sizes = []
+    for part in range(40):
+        times = pa.array(np.arange(1000) + 1000 * part).cast(pa.timestamp("us"))
+        session.push(pa.table({"t": times, "x": np.random.default_rng(part).random(1000)}))
+        sizes.append(len(session.snapshot()))
+    assert session.metrics.kept < 50
+    assert max(sizes) < 20_000

@@ -117,6 +117,8 @@ class Engine:
             until = self._due_until()
             if self._passes_a_window_end(until):
                 yield from self._advance(until)
+            else:
+                self._compact()
 
     def _passes_a_window_end(self, until: int | None) -> bool:
         """Whether anything can be due that was not before: most small batches bring nothing."""

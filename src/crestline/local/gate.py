@@ -128,8 +128,9 @@ class Rejects:
             bad = (first["stream"], first["row"], first["column"], first["reason"])
             if first["reason"] != "late":
                 raise RecordError(*bad)
-        for reason in rejected.column("reason").to_pylist():
-            self.counts[reason] = self.counts.get(reason, 0) + 1
+        for found in rejected.column("reason").value_counts().to_pylist():
+            reason = found["values"]
+            self.counts[reason] = self.counts.get(reason, 0) + found["counts"]
         self._parts.append(rejected)
 
     def take(self) -> pa.Table:

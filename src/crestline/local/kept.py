@@ -32,6 +32,10 @@ class Kept:
         if query.window.on is not None:
             fields.append(pa.field("_time", pa.int64()))
         self.table = pa.schema(fields).empty_table()
+        # After the score, the first thing that breaks a tie is a later event time.
+        self._later_is_better = (
+            query.window.on is not None and len(query.order_by) == 1 and "score" not in self._roles
+        )
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
@@ -57,6 +61,8 @@ class Kept:
         """By id, what breaks the ties among these records; None if there are none."""
         if len(ids) < 2:
             return None
+        if self._later_is_better and (times := self._deciding_times()) is not None:
+            return times
         scores = np.asarray(self.table.column("_score").to_numpy())[ids]
         partition = np.asarray(self.table.column("_partition").to_numpy())[ids]
         ranks = tie_ranks(scores, partition, lambda places: self._tie_columns(ids[places]))
@@ -65,6 +71,22 @@ class Kept:
         ties = np.zeros(len(self), np.int64)
         ties[ids] = ranks
         return ties
+
+    def _deciding_times(self) -> Ints | None:
+        """The event times, if they alone break all ties: nothing has to be sorted then."""
+        times = np.asarray(self.table.column("_time").to_numpy())
+        order = slice(None) if is_ascending(times) else np.argsort(times)
+        same = np.flatnonzero(np.diff(times[order]) == 0)
+        if len(same):
+            # Only runs of two are looked at closely: more at one moment are decided elsewhere.
+            if (np.diff(same) == 1).any():
+                return None
+            for name in ("_score", "_partition"):
+                values = np.asarray(self.table.column(name).to_numpy())[order]
+                same = same[values[same] == values[same + 1]]
+            if len(same):
+                return None
+        return times
 
     def _tie_columns(self, ids: Ints) -> Iterator[TieColumn]:
         """What breaks ties among the records, first to last; see ``core.order``."""
