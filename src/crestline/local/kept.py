@@ -75,18 +75,21 @@ class Kept:
     def _deciding_times(self) -> Ints | None:
         """The event times, if they alone break all ties: nothing has to be sorted then."""
         times = np.asarray(self.table.column("_time").to_numpy())
-        order = slice(None) if is_ascending(times) else np.argsort(times)
-        same = np.flatnonzero(np.diff(times[order]) == 0)
-        if len(same):
-            # Only runs of two are looked at closely: more at one moment are decided elsewhere.
-            if (np.diff(same) == 1).any():
-                return None
-            for name in ("_score", "_partition"):
-                values = np.asarray(self.table.column(name).to_numpy())[order]
-                same = same[values[same] == values[same + 1]]
-            if len(same):
-                return None
-        return times
+        order = np.arange(len(times)) if is_ascending(times) else np.argsort(times)
+        same = np.diff(times[order]) == 0
+        if not same.any():
+            return times
+        shared = np.zeros(len(times), np.bool_)  # moments that several records share
+        shared[1:] |= same
+        shared[:-1] |= same
+        places = order[shared]
+        names = ("_time", "_partition", "_score")
+        keys = [np.asarray(self.table.column(name).to_numpy())[places] for name in names]
+        by_all = np.lexsort(keys)
+        equal = np.ones(len(places) - 1, np.bool_)
+        for key in keys:
+            equal &= key[by_all[1:]] == key[by_all[:-1]]
+        return None if equal.any() else times
 
     def _tie_columns(self, ids: Ints) -> Iterator[TieColumn]:
         """What breaks ties among the records, first to last; see ``core.order``."""

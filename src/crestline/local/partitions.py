@@ -94,7 +94,6 @@ class _Numbering:
         numbers = self._find(entries)
         if (numbers < 0).any():
             self._learn(entries, places, numbers)
-            numbers = self._find(entries)
         return numbers[places]
 
     def _find(self, entries: pa.Array) -> Ints:
@@ -102,12 +101,16 @@ class _Numbering:
         return np.asarray(found.fill_null(-1).to_numpy(zero_copy_only=False)).astype(np.int64)
 
     def _learn(self, entries: pa.Array, places: Ints, numbers: Ints) -> None:
-        """Append the entries that are new and really occur, by their first occurrence."""
+        """Number the entries that are new and really occur, by their first occurrence."""
         occurring, first = np.unique(places, return_index=True)
         occurring = occurring[np.argsort(first)]
-        new = entries.take(pa.array(occurring[numbers[occurring] < 0]))
-        # A dictionary may hold the same value twice.
-        self.values = pa.concat_arrays([self.values, new.unique()])
+        fresh = occurring[numbers[occurring] < 0]
+        new = entries.take(pa.array(fresh))
+        distinct = new.unique()
+        numbers[fresh] = np.arange(len(self.values), len(self.values) + len(fresh))
+        self.values = pa.concat_arrays([self.values, distinct])
+        if len(distinct) < len(new):  # a dictionary may hold the same value twice
+            numbers[:] = self._find(entries)
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
