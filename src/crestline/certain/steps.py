@@ -116,6 +116,8 @@ class StepOperator(ABC):
             ids = np.arange(number_from, number_from + len(kept))
         self.seen += count
         part = np.zeros(len(panes), np.int64) if partitions is None else partitions[kept]
+        if len(self._wait) == 0:  # the batch itself is pruned already
+            self._pruned_size = len(kept)
         self._wait = self._wait.plus(_Waiting(part, panes, scores[kept], ids, ids))
         if self.prunes and len(self._wait) > max(2 * self._pruned_size, _PRUNE_AT_LEAST):
             self._wait = self._wait.take(self._prune(self._wait))
