@@ -13,7 +13,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from crestline.certain.steps import StepOperator, _Waiting
+from crestline.certain.steps import StepOperator
+from crestline.certain.waiting import Waiting
 from crestline.core.operator import Reported
 from crestline.kernels.grid import advance_grid
 from crestline.types import Ints
@@ -66,7 +67,7 @@ class GridOperator(StepOperator):
             self._cell_first = np.concatenate((self._cell_first, nothing))
             self._cell_last = np.concatenate((self._cell_last, nothing))
 
-    def _lay_grid(self, arrived: _Waiting) -> None:
+    def _lay_grid(self, arrived: Waiting) -> None:
         """Cells of equal width over the range of the first scores; the outer ones are open."""
         finite = arrived.score[np.isfinite(arrived.score)]
         low, high = (finite.min(), finite.max()) if len(finite) else (0.0, 0.0)
@@ -78,7 +79,7 @@ class GridOperator(StepOperator):
         self._cell_first = np.full(self.partitions * self._cells, _NONE)
         self._cell_last = np.full(self.partitions * self._cells, _NONE)
 
-    def _advance(self, arrived: _Waiting, offsets: Ints, until: Ints) -> Reported:
+    def _advance(self, arrived: Waiting, offsets: Ints, until: Ints) -> Reported:
         if self.partitions == 0:
             return Reported.nothing()
         if self._cells == 0 and len(arrived):

@@ -46,7 +46,8 @@ from typing import Any
 
 import numpy as np
 
-from crestline.certain.steps import StepOperator, _Waiting
+from crestline.certain.steps import StepOperator
+from crestline.certain.waiting import Waiting
 from crestline.core.operator import Reported
 from crestline.kernels.mintopk import advance_mintopk
 from crestline.types import Ints
@@ -72,7 +73,7 @@ class MinTopK(StepOperator):
         self._done = np.concatenate((self._done, np.full(more, _LONG_AGO)))
         self._shown = np.concatenate((self._shown, np.zeros(more, np.bool_)))
 
-    def _advance(self, arrived: _Waiting, offsets: Ints, until: Ints) -> Reported:
+    def _advance(self, arrived: Waiting, offsets: Ints, until: Ints) -> Reported:
         if self.partitions == 0:
             return Reported.nothing()
         score = np.concatenate((self._score, arrived.score))

@@ -32,7 +32,8 @@ from typing import Any
 
 import numpy as np
 
-from crestline.certain.steps import StepOperator, _Waiting
+from crestline.certain.steps import StepOperator
+from crestline.certain.waiting import Waiting
 from crestline.core.errors import CrestlineError
 from crestline.core.operator import Reported
 from crestline.kernels.pretopk import NEVER, advance_pretopk
@@ -68,7 +69,7 @@ class PreTopK(StepOperator):
         self._windows = np.concatenate((self._windows, np.full(more, self._windows[-1])))
         self._shown_end = np.concatenate((self._shown_end, np.full(more, NEVER)))
 
-    def _advance(self, arrived: _Waiting, offsets: Ints, until: Ints) -> Reported:
+    def _advance(self, arrived: Waiting, offsets: Ints, until: Ints) -> Reported:
         score = np.concatenate((self._score, arrived.score))
         tie = np.concatenate((self._tie, arrived.tie))
         pane = np.concatenate((self._pane, arrived.pane))

@@ -17,19 +17,17 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from crestline.certain.waiting import Waiting, order_of
 from crestline.core.errors import CrestlineError
 from crestline.core.operator import Reported
 from crestline.core.window import FOREVER, Panes
 from crestline.kernels.order import count_positions, is_ascending, pane_starts
 from crestline.kernels.select import select_groups, select_partitioned, select_runs
-from crestline.kernels.sort import sort_runs
 from crestline.types import Floats, Ints
 
 _LONG_AGO = -(1 << 62)
 #: Waiting records are pruned again when they have doubled, but not below this number.
 _PRUNE_AT_LEAST = 4096
-#: Runs up to this length are sorted by a kernel.
-_SHORT = 512
 #: Result rows that one portion of ``advance_gradually`` may hold, roughly.
 _PORTION = 1 << 20
 
@@ -73,7 +71,7 @@ class StepOperator(ABC):
         self._content_until = _LONG_AGO  # no window that ends after this pane holds anything yet
         self._counts = np.zeros(0, np.int64)  # records so far, by partition (count windows)
         self._guess = np.array([-np.inf, 0.0])  # see select_runs: only speed depends on it
-        self._wait = _Waiting.empty()
+        self._wait = Waiting.empty()
         self._pruned_size = 0
         self._last = Reported.nothing()
 
@@ -118,7 +116,7 @@ class StepOperator(ABC):
         part = np.zeros(len(panes), np.int64) if partitions is None else partitions[kept]
         if len(self._wait) == 0:  # the batch itself is pruned already
             self._pruned_size = len(kept)
-        self._wait = self._wait.plus(_Waiting(part, panes, scores[kept], ids, ids))
+        self._wait = self._wait.plus(Waiting(part, panes, scores[kept], ids, ids))
         if self.prunes and len(self._wait) > max(2 * self._pruned_size, _PRUNE_AT_LEAST):
             self._wait = self._wait.take(self._prune(self._wait))
             self._pruned_size = len(self._wait)
@@ -131,7 +129,7 @@ class StepOperator(ABC):
             panes = count_positions(partitions, self._counts) // length
             if not self.prunes or length == 1:
                 return None, panes
-            kept = self._prune(_Waiting(partitions, panes, scores, panes, panes))
+            kept = self._prune(Waiting(partitions, panes, scores, panes, panes))
             return kept, panes[kept]
         first = int(self._counts[0])
         self._counts[0] += len(scores)
@@ -165,10 +163,10 @@ class StepOperator(ABC):
                 return kept, times[kept] // length
         panes = times // length
         part = np.zeros(len(panes), np.int64) if partitions is None else partitions
-        kept = self._prune(_Waiting(part, panes, scores, panes, panes))
+        kept = self._prune(Waiting(part, panes, scores, panes, panes))
         return kept, panes[kept]
 
-    def _prune(self, waiting: _Waiting) -> Ints:
+    def _prune(self, waiting: Waiting) -> Ints:
         """Places of each pane's k best, by partition; ties with the k-th stay."""
         first, last = int(waiting.pane.min()), int(waiting.pane.max())
         span = last - first + 1
@@ -240,14 +238,14 @@ class StepOperator(ABC):
             yield self.advance(min(start + step, goal) * panes.length)
         yield self.advance(to)
 
-    def _take_closed(self, until: Ints) -> _Waiting:
+    def _take_closed(self, until: Ints) -> Waiting:
         """Remove the records whose panes are over; sort them by partition, pane and rank."""
         waiting = self._wait
         if len(waiting) == 0:
             return waiting
         closed = waiting.pane < until[waiting.partition]
         if closed.all():
-            self._wait = _Waiting.empty()
+            self._wait = Waiting.empty()
         else:
             self._wait = waiting.take(np.flatnonzero(~closed))
             waiting = waiting.take(np.flatnonzero(closed))
@@ -256,9 +254,9 @@ class StepOperator(ABC):
             self._content_until = max(
                 self._content_until, int(waiting.pane.max()) + self.panes.width
             )
-        return waiting.take(_order_of(waiting, self._stages(waiting))) if len(waiting) else waiting
+        return waiting.take(order_of(waiting, self._stages(waiting))) if len(waiting) else waiting
 
-    def _stages(self, waiting: _Waiting) -> Ints:
+    def _stages(self, waiting: Waiting) -> Ints:
         """Numbers that ascend with the panes and are equal for panes between the same two window
         ends that also leave the window together: those are one pane to an algorithm."""
         width, slide = self.panes.width, self.panes.slide
@@ -304,7 +302,7 @@ class StepOperator(ABC):
             "closed": int(self._closed),
             "content_until": int(self._content_until),
             "counts": self._counts,
-            "waiting": {name: getattr(wait, name) for name in _Waiting.__slots__},
+            "waiting": {name: getattr(wait, name) for name in Waiting.__slots__},
             "own": self._own_state(),
         }
 
@@ -317,7 +315,7 @@ class StepOperator(ABC):
         operator.seen, operator._timed = state["seen"], state["timed"]
         operator._closed, operator._counts = state["closed"], state["counts"]
         operator._content_until = state["content_until"]
-        operator._wait = _Waiting(**state["waiting"])
+        operator._wait = Waiting(**state["waiting"])
         operator._pruned_size = len(operator._wait)
         operator._restore_own(state["own"])
         return operator
@@ -333,7 +331,7 @@ class StepOperator(ABC):
     # -- what an algorithm adds ---------------------------------------------------------------
 
     @abstractmethod
-    def _advance(self, arrived: _Waiting, offsets: Ints, until: Ints) -> Reported:
+    def _advance(self, arrived: Waiting, offsets: Ints, until: Ints) -> Reported:
         """Handle all panes before ``until[p]``; ends are in panes."""
 
     @abstractmethod
@@ -356,75 +354,6 @@ class StepOperator(ABC):
 
     @abstractmethod
     def _check_own(self) -> None: ...
-
-
-class _Waiting:
-    """Records whose windows are not due yet: parallel arrays."""
-
-    __slots__ = ("id", "pane", "partition", "score", "tie")
-
-    def __init__(self, partition: Ints, pane: Ints, score: Floats, tie: Ints, id: Ints) -> None:
-        self.partition, self.pane, self.score, self.tie, self.id = partition, pane, score, tie, id
-
-    @classmethod
-    def empty(cls) -> _Waiting:
-        none = np.empty(0, np.int64)
-        return cls(none, none, np.empty(0), none, none)
-
-    def __len__(self) -> int:
-        return len(self.pane)
-
-    def take(self, places: Ints) -> _Waiting:
-        id = self.id[places]
-        tie = id if self.tie is self.id else self.tie[places]  # until ties are set, ids break them
-        return _Waiting(self.partition[places], self.pane[places], self.score[places], tie, id)
-
-    def plus(self, other: _Waiting) -> _Waiting:
-        if len(self) == 0:
-            return other
-        pairs = zip(self._columns(), other._columns(), strict=True)
-        return _Waiting(*(np.concatenate(pair) for pair in pairs))
-
-    def _columns(self) -> tuple[Any, ...]:
-        return self.partition, self.pane, self.score, self.tie, self.id
-
-
-def _order_of(waiting: _Waiting, stage: Ints) -> Ints:
-    """Places by partition, stage, then best first."""
-    single = not waiting.partition.any()
-    if single and is_ascending(stage):
-        return _order_of_runs(waiting, stage)
-    best: Ints = np.argsort(-waiting.score)
-    ranked = waiting.score[best]
-    if (ranked[1:] == ranked[:-1]).any():
-        best = np.lexsort((-waiting.tie, -waiting.score))
-    stage = stage[best]
-    if single:
-        return best[np.argsort(stage, kind="stable")]
-    first = int(stage.min())
-    span = int(stage.max()) - first + 1
-    partition = waiting.partition[best]
-    if span > (1 << 62) // (int(partition.max()) + 1):
-        return best[np.lexsort((stage, partition))]
-    return best[np.argsort(partition * span + (stage - first), kind="stable")]
-
-
-def _order_of_runs(waiting: _Waiting, stage: Ints) -> Ints:
-    """The same where stages are in order already: sort the records of each, on their own."""
-    order = np.arange(len(waiting))
-    starts = np.flatnonzero(np.diff(stage, prepend=stage[0] - 1, append=stage[-1] + 1))
-    if len(starts) > len(order):
-        return order
-    sort_runs(order, starts, _SHORT, waiting.score, waiting.tie)
-    for run in np.flatnonzero(np.diff(starts) > _SHORT):  # NumPy sorts long ones faster
-        part = slice(starts[run], starts[run + 1])
-        score = waiting.score[part]
-        best = np.argsort(-score)
-        ranked = score[best]
-        if (ranked[1:] == ranked[:-1]).any():
-            best = np.lexsort((-waiting.tie[part], -score))
-        order[part] = starts[run] + best
-    return order
 
 
 def _with_end(reported: Reported, end: Ints) -> Reported:
