@@ -74,6 +74,22 @@ def test_a_drifting_stream_keeps_its_answers() -> None:
     assert sorted(kept.tolist()) == wanted
 
 
+def test_large_k_keeps_the_best_and_only_a_few_more() -> None:
+    rng = np.random.default_rng(2)
+    scores, k = rng.random(200_000), 2_000
+    starts = np.arange(0, 200_001, 20_000)
+    kept = set(select_runs(scores, starts, k, np.array([-np.inf, 0.0])).tolist())
+    more = 0
+    for start in starts[:-1]:
+        run = np.arange(start, start + 20_000)
+        best = set(best_with_ties(scores, run, k))
+        assert best <= kept
+        extra = len(kept.intersection(run.tolist())) - len(best)
+        assert extra <= 7 * np.sqrt(k)
+        more += extra > 0
+    assert more > 3  # the shortcut is really taken
+
+
 @given(st.lists(st.integers(-50, 50), min_size=1, max_size=60), st.integers(1, 20))
 def test_pane_starts_cut_where_the_pane_changes(times: list[int], length: int) -> None:
     ascending = np.sort(np.array(times))

@@ -15,9 +15,12 @@ from __future__ import annotations
 import numpy as np
 
 from crestline.kernels.compile import kernel
+from crestline.kernels.output import room_for
 from crestline.types import Floats, Ints
 
 _BLOCK = 64
+#: From this k on, a run may keep a few records more than it must.
+_MANY = 1000
 
 
 @kernel
@@ -100,6 +103,8 @@ def _gather(
 def select_runs(scores: Floats, starts: Ints, k: int, guess: Floats) -> Ints:
     """Positions of each run's k best scores, ties with the k-th included, run after run.
 
+    Where k is large (``_MANY``), up to 7 sqrt(k) of the next best may be among them.
+
     ``starts`` holds the first position of every run and, last, the end. Within a run the positions
     are in no particular order. Scores must not be NaN. ``guess`` is a floor for the first
     run's threshold and the length of the run it comes from; both are updated in place for the next
@@ -118,6 +123,7 @@ def select_runs(scores: Floats, starts: Ints, k: int, guess: Floats) -> Ints:
     # of the last run's scores reached it, and nearly all of the run is then skipped at once. Should
     # fewer than k reach that floor, the run is read again from no floor at all; after such a miss
     # the guess rests for a while, longer if misses are many.
+    slack = int(1.6 * np.sqrt(k)) + 1
     wide = k + 4 * int(np.sqrt(k)) + 4
     values = np.empty(2 * wide + _BLOCK, np.float64)
     where = np.empty(2 * wide + _BLOCK, np.int64)
@@ -126,6 +132,7 @@ def select_runs(scores: Floats, starts: Ints, k: int, guess: Floats) -> Ints:
     for r in range(runs):
         begin, end = starts[r], starts[r + 1]
         if end - begin <= k:
+            kept = room_for(kept, filled, end - begin)
             for i in range(begin, end):
                 kept[filled] = i
                 filled += 1
@@ -140,6 +147,13 @@ def select_runs(scores: Floats, starts: Ints, k: int, guess: Floats) -> Ints:
         if missed:
             count, lost = _gather(scores, begin, end, goal, -np.inf, values, where)
         blind = used == -np.inf or missed
+        if k >= _MANY and not blind and lost == -np.inf and k + slack <= count <= k + 4 * slack:
+            # Close enough: a few too many cost less than finding out which they are.
+            kept = room_for(kept, filled, count)
+            kept[filled : filled + count] = where[:count]
+            filled += count
+            usual = float(end - begin)
+            continue
         if blind and count >= goal:
             used, lost = _cut(values, where, count, goal, lost)
             count = goal
@@ -156,16 +170,14 @@ def select_runs(scores: Floats, starts: Ints, k: int, guess: Floats) -> Ints:
                 floor = threshold - (threshold - used) * (goal - k + 1) / (count - k + 1)
             usual = float(end - begin)
         if lost != threshold:
+            kept = room_for(kept, filled, k)
             kept[filled : filled + k] = where[:k]
             filled += k
             continue
         tied = 0
         for i in range(begin, end):
             tied += scores[i] >= threshold
-        if tied > k:
-            larger = np.empty(len(kept) + tied - k, np.int64)
-            larger[:filled] = kept[:filled]
-            kept = larger
+        kept = room_for(kept, filled, tied)
         for i in range(begin, end):
             if scores[i] >= threshold:
                 kept[filled] = i
