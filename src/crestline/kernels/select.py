@@ -108,7 +108,7 @@ def select_runs(scores: Floats, starts: Ints, k: int, guess: Floats) -> Ints:
     ``starts`` holds the first position of every run and, last, the end. Within a run the positions
     are in no particular order. Scores must not be NaN. ``guess`` is a floor for the first
     run's threshold and the length of the run it comes from; both are updated in place for the next
-    call. Start with -inf and 0; only speed depends on it.
+    call. Start with -inf and 0; the k best do not depend on it.
     """
     runs = len(starts) - 1
     room, longest = 0, 0
