@@ -122,7 +122,7 @@ class Kept:
 
 
 def _roles_to_keep(schema: pa.Schema, texts: frozenset[str]) -> list[str]:
-    roles = [name for name in schema.names if name[0] in "tck" and name != "time"]
+    roles = [name for name in schema.names if name[0] in "tckb" and name != "time"]
     kind = schema.field("score").type
     inexact = pa.types.is_decimal(kind) or kind in (pa.int64(), pa.uint64())
     return [*roles, "score"] if inexact and "score" not in texts else roles

@@ -40,7 +40,7 @@ class Projection:
 
     def __init__(self, query: Query, schema: pa.Schema, typed: bool = True) -> None:
         self.query = query
-        self._names = _resolve(_columns_of(query), schema, query.stream)
+        self._names = resolve(columns_of(query), schema, query.stream)
         self._connection: duckdb.DuckDBPyConnection | None = None
         self._plain: dict[str, str] = {}
         self._computed: dict[str, str] = {}
@@ -53,7 +53,7 @@ class Projection:
         empty = pa.table({name: _usable(pa.array([], kind)) for name, kind in given.items()})
         self.schema = self(empty, check=False).schema
         #: Roles whose text must be read as a number or a time, record by record.
-        self.texts = self._check_types(typed)
+        self.texts = check_role_types(query, self.schema, typed)
 
     @property
     def columns(self) -> list[str]:
@@ -93,26 +93,28 @@ class Projection:
             self._connection.unregister("crestline_batch")
         return {role: computed.column(role) for role in self._computed}
 
-    def _check_types(self, typed: bool) -> frozenset[str]:
-        texts = set()
-        wanted: list[tuple[str, tuple[Any, ...], str, str]]
-        wanted = [("score", _NUMERIC, "a number", "ORDER BY a numeric column or expression")]
-        if self.query.window.on is not None:
-            hint = "use a timestamp, or timestamp_seconds(...) for seconds since 1970"
-            wanted.append(("time", _TIMES, "a timestamp", hint))
-        for role, tests, wish, hint in wanted:
-            kind = self.schema.field(role).type
-            if any(test(kind) for test in tests):
-                continue
-            name = roles(self.query)[role].sql
-            if not typed and _is_text(kind):
-                texts.add(role)
-                continue
-            raise SourceError(
-                f"stream {self.query.stream!r}: {name} is of type {kind}, but {wish} is needed:"
-                f" {hint}"
-            )
-        return frozenset(texts)
+
+def check_role_types(query: Query, schema: pa.Schema, typed: bool) -> frozenset[str]:
+    """Raise SourceError if score or event time cannot be what they must be; return the roles whose
+    text must be read as a number or a time, record by record (where types are only inferred)."""
+    texts = set()
+    wanted: list[tuple[str, tuple[Any, ...], str, str]]
+    wanted = [("score", _NUMERIC, "a number", "ORDER BY a numeric column or expression")]
+    if query.window.on is not None:
+        hint = "use a timestamp, or timestamp_seconds(...) for seconds since 1970"
+        wanted.append(("time", _TIMES, "a timestamp", hint))
+    for role, tests, wish, hint in wanted:
+        kind = schema.field(role).type
+        if any(test(kind) for test in tests):
+            continue
+        name = roles(query)[role].sql
+        if not typed and _is_text(kind):
+            texts.add(role)
+            continue
+        raise SourceError(
+            f"stream {query.stream!r}: {name} is of type {kind}, but {wish} is needed: {hint}"
+        )
+    return frozenset(texts)
 
 
 @lru_cache(maxsize=256)
@@ -160,11 +162,12 @@ def _widened(table: pa.Table) -> pa.Table:
     return table
 
 
-def _columns_of(query: Query) -> list[str]:
+def columns_of(query: Query) -> list[str]:
+    """The columns that a query reads, as it spells them."""
     return list(dict.fromkeys(name for e in roles(query).values() for name in e.columns))
 
 
-def _resolve(names: list[str], schema: pa.Schema, stream: str) -> dict[str, str]:
+def resolve(names: list[str], schema: pa.Schema, stream: str) -> dict[str, str]:
     """The stream's spelling of each name: the same, or the only one that differs in case."""
     found = {}
     for name in names:

@@ -1,0 +1,483 @@
+"""One query's records, folded into the little that must be kept; its results, as they fall due.
+
+The operator holds numbers, this holds the columns of the records that the operator keeps (and of
+those shown last, for EMIT CHANGES), in one table whose row numbers are the operator's ids.
+
+There are two ways in. ``push`` takes records as they arrive in one process and judges each of them
+late or not. The other way is ``core.distributed``: records are gathered near their source, merged
+where their partitions live, and results fall due at a watermark that somebody else knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+
+from crestline.core.errors import StateError
+from crestline.core.operator import Reported
+from crestline.core.state import pack, unpack
+from crestline.core.window import RangeWindow, UnboundedWindow, counts_rows
+from crestline.kernels.order import find_late, is_ascending
+from crestline.local.gate import Admitted, Rejects, table_bytes, table_from
+from crestline.local.kept import Kept
+from crestline.local.metrics import Clock, Metrics, WindowCount
+from crestline.local.partitions import Partitions
+from crestline.local.reorder import Reorder
+from crestline.local.revise import Revisions
+from crestline.local.rows import ChangeLog, RowBuilder
+from crestline.planner import Plan
+from crestline.types import Ints
+
+LONG_AGO = -(1 << 62)
+#: Result rows that one step may produce, roughly, where every few records give some.
+_PORTION = 1 << 20
+#: The table of kept records is compacted when it has this many rows more than it needs.
+_SLACK = 8192
+
+
+class Fold:
+    """The run of a plan over admitted records whose columns play the roles in ``roles``."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        roles: pa.Schema,
+        *,
+        name: str,
+        rejects: Rejects,
+        texts: frozenset[str] = frozenset(),
+    ) -> None:
+        query = plan.query
+        self.plan, self.query, self.name, self.roles = plan, query, name, roles
+        self.texts = texts
+        self.metrics = Metrics()
+        self.rejects = rejects
+        self._rows = RowBuilder(query, name, roles)
+        self._operator = plan.operator()
+        self._partitions = Partitions(self._rows.partition_schema)
+        self._latest = LONG_AGO
+        self._counted = counts_rows(query.window)
+        self._reorder = Reorder(query) if self._counted and query.window.on else None
+        self._kept = Kept(query, roles, texts)
+        self._log: ChangeLog | None = None
+        if query.emit == "CHANGES":
+            self._log = ChangeLog()
+        self._revisions = Revisions(plan) if query.late == "REVISE" else None
+        width = query.window.width if isinstance(query.window, RangeWindow) else None
+        self._window_count = WindowCount(width)
+        self._step: int | None = None  # the last window end that was passed, in slides
+        self._arrived = 0  # merged records, for their order
+        self._merged: list[Admitted] = []  # merged records that wait to be counted
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Of every table of results."""
+        return self._rows.schema
+
+    # -- in one process -----------------------------------------------------------------------
+
+    def push(self, admitted: Admitted) -> Iterator[pa.Table]:
+        """Take records in, in the order of their arrival; yield the result rows that fall due."""
+        return self._timed_steps(self._process(admitted))
+
+    def finish(self) -> Iterator[pa.Table]:
+        """The end of a bounded stream: yield what is still due."""
+        return self._timed_steps(self._flush())
+
+    def _timed_steps(self, steps: Iterator[pa.Table]) -> Iterator[pa.Table]:
+        """The steps' tables that hold anything, counted; the consumer's time is not ours."""
+        while True:
+            with Clock(self.metrics):
+                table = next(steps, None)
+                self.metrics.keeps(self._records_kept())
+                self.metrics.rejected = dict(self.rejects.counts)
+                self.metrics.partitions = len(self._partitions)
+            if table is None:
+                return
+            if table.num_rows:
+                self.metrics.result_rows += table.num_rows
+                yield table
+
+    def _process(self, admitted: Admitted) -> Iterator[pa.Table]:
+        if self._reorder is not None:
+            admitted = self._drop_late(admitted)
+            admitted = self._reorder.release(admitted, self._latest - self.query.lateness)
+        elif admitted.time is not None:
+            if self._revisions is not None:
+                yield from self._process_revising(admitted)
+                return
+            admitted = self._drop_late(admitted)
+        if len(admitted) == 0:
+            return
+        for part in self._portions(admitted):
+            self._observe(part)
+            self._count_window(part)
+            until = self._due_until()
+            if self._passes_a_window_end(until):
+                yield from self._advance(until)
+            else:
+                self._compact()
+
+    def _passes_a_window_end(self, until: int | None) -> bool:
+        """Whether anything can be due that was not before: most small batches bring nothing."""
+        panes = self.query.window.panes
+        if until is None or panes.on_arrival:
+            return True
+        step = until // (panes.length * panes.slide)
+        passed, self._step = step != self._step, step
+        return passed
+
+    def _flush(self) -> Iterator[pa.Table]:
+        if self._reorder is not None:
+            yield from self._count(self._reorder.release(None, None))
+        elif self.query.window.on is not None and self._latest > LONG_AGO:
+            if self._revisions is not None:
+                yield from self._corrections()
+            yield from self._advance(self._last_due())
+
+    def _count(self, admitted: Admitted) -> Iterator[pa.Table]:
+        """Records that count in this order, and the results they bring."""
+        for part in self._portions(admitted):
+            self._observe(part)
+            self._count_window(part)
+            yield from self._advance(None)
+
+    def _portions(self, admitted: Admitted) -> Iterator[Admitted]:
+        """Pieces small enough where results come with every few records."""
+        panes = self.query.window.panes
+        if self._counted:
+            rows = max(1, _PORTION * panes.length * panes.slide // self.query.k)
+        elif panes.on_arrival:
+            rows = max(1, _PORTION // self.query.k)
+        else:
+            rows = len(admitted)
+        for start in range(0, len(admitted), rows):
+            yield admitted.slice(start, min(start + rows, len(admitted)))
+
+    def _drop_late(self, admitted: Admitted) -> Admitted:
+        times = admitted.time
+        assert times is not None
+        if len(times) and times[0] >= self._latest - self.query.lateness and is_ascending(times):
+            self._latest = max(self._latest, int(times[-1]))
+            return admitted
+        late, count, self._latest = find_late(times, self._latest, self.query.lateness)
+        if count:
+            self.metrics.rows_late += count
+            reject_late(self.rejects, admitted.take(np.flatnonzero(late)))
+            admitted = admitted.take(np.flatnonzero(~late))
+        return admitted
+
+    def _observe(self, admitted: Admitted) -> None:
+        partition = self._partition_codes(admitted)
+        time = None if self._counted else admitted.time
+        first = len(self._kept)
+        places = self._operator.observe(admitted.score, time, partition, number_from=first)
+        codes = np.zeros(len(places), np.int64) if partition is None else partition[places]
+        self._kept.append(admitted, codes, places)
+        if self._revisions is not None and admitted.time is not None:
+            self._revisions.remember(admitted.time[places], codes, admitted.score[places])
+
+    def _partition_codes(self, admitted: Admitted) -> Ints | None:
+        count = len(self.query.partition_by)
+        if count == 0:
+            return None
+        return self._partitions.encode([admitted.columns.column(f"p{i}") for i in range(count)])
+
+    # -- on many machines: see core.distributed -----------------------------------------------
+
+    def fold(self, admitted: Admitted) -> None:
+        if not self._counted:
+            self._observe(admitted)
+            self._compact()
+            return
+        # Where a record stands is known only when all are together: none can be left out.
+        codes = self._partition_codes(admitted)
+        everything = np.arange(len(admitted))
+        zeros = np.zeros(len(admitted), np.int64)
+        self._kept.append(admitted, zeros if codes is None else codes, everything)
+
+    def gathered(self) -> pa.Table:
+        table = self._kept.table
+        if not self._counted:
+            table = table.take(np.sort(self._operator.ids()))
+        codes = table.column("_partition")
+        table = table.drop_columns(["_partition"])
+        for i, column in enumerate(self._partitions.table().columns):
+            table = table.append_column(f"p{i}", column.take(codes))
+        return table
+
+    def merge(self, gathered: pa.Table) -> None:
+        if gathered.num_rows == 0:
+            return
+        order = np.lexsort([np.asarray(gathered.column(n).to_numpy()) for n in ("_row", "chunk")])
+        gathered = gathered.take(order)
+        rows = range(self._arrived, self._arrived + len(order))
+        self._arrived += len(order)
+        time = None
+        if self.query.window.on is not None:
+            time = np.asarray(gathered.column("_time").to_numpy())
+        admitted = Admitted(gathered, rows, np.asarray(gathered.column("_score").to_numpy()), time)
+        if time is not None and (late := time < self.late_before).any():
+            self._set_late_aside(admitted.take(np.flatnonzero(late)))
+            admitted = admitted.take(np.flatnonzero(~late))
+        if self._counted:
+            self._merged.append(admitted)
+        elif len(admitted):
+            self._observe(admitted)
+
+    @property
+    def late_before(self) -> int:
+        """Records before this time belong to results that are out. The lateness is judged between
+        rounds only: nobody knows which of two records of a round came first."""
+        if self._latest == LONG_AGO:
+            return LONG_AGO
+        watermark = self._latest - self.query.lateness
+        panes = self.query.window.panes
+        if self._counted or panes.on_arrival:
+            return watermark
+        slide = panes.length * panes.slide
+        return watermark // slide * slide
+
+    def _set_late_aside(self, late: Admitted) -> None:
+        if self._revisions is not None:
+            self._revisions.hold(late)
+            return
+        if self._counted or self.query.window.panes.on_arrival:
+            self.metrics.rows_late += len(late)  # else whoever left records out counts them
+        kind = self.roles.field("time").type
+        columns = pa.table({"time": late.columns.column("_time").cast(_MOMENT).cast(kind)})
+        reject_late(self.rejects, Admitted(columns, late.rows, late.score, late.time))
+
+    def due(self, latest: int | None) -> Iterator[pa.Table]:
+        return self._timed_steps(self._fall_due(latest))
+
+    def _fall_due(self, latest: int | None) -> Iterator[pa.Table]:
+        if latest is not None:
+            self._latest = max(self._latest, latest)
+        if self._counted:
+            yield from self._count(self._take_merged())
+            return
+        until = self._due_until()
+        assert until is not None
+        if self._latest == LONG_AGO:
+            return
+        revisions = self._revisions
+        if revisions is not None:
+            if revisions.falls_due(until):
+                yield from self._corrections()
+                yield from self._advance(until)
+        elif self._passes_a_window_end(until):
+            yield from self._advance(until)
+        else:
+            self._compact()
+
+    def _take_merged(self) -> Admitted:
+        """The merged records that count now, in the order in which they count."""
+        merged, self._merged = self._merged, []
+        together: Admitted | None = None
+        for admitted in merged:
+            together = admitted if together is None else together.plus(admitted)
+        if self._reorder is not None:
+            return self._reorder.release(together, self._latest - self.query.lateness)
+        return Admitted.nothing() if together is None else together
+
+    def to_bytes(self) -> bytes:
+        return pack(self.state())
+
+    def from_bytes(self, state: bytes) -> Self:
+        fold = type(self)(
+            self.plan, self.roles, name=self.name, rejects=self.rejects, texts=self.texts
+        )
+        fold.restore(unpack(state))
+        return fold
+
+    # -- out ----------------------------------------------------------------------------------
+
+    def _due_until(self) -> int | None:
+        """How far the watermark lets us report: window ends, or for each arrival its time."""
+        if self._counted:
+            return None
+        watermark = self._latest - self.query.lateness
+        return watermark - 1 if self.query.window.panes.on_arrival else watermark
+
+    def _last_due(self) -> int:
+        """The last window end of a bounded run: the first multiple after the last event."""
+        window = self.query.window
+        assert isinstance(window, RangeWindow | UnboundedWindow)
+        if window.slide is None:
+            return self._latest
+        return (self._latest // window.slide + 1) * window.slide
+
+    def _advance(self, until: int | None) -> Iterator[pa.Table]:
+        self._break_ties()
+        for reported in self._operator.advance_gradually(until):
+            if self._log is not None:
+                count = max(1, len(self._partitions))
+                table = self._log.changes(reported, count, len(self._kept))
+                yield self._rows.changes(table, self._kept.table, self._partitions)
+            elif len(reported):
+                yield self._snapshots(reported)
+        if self._revisions is not None and until is not None:
+            self._revisions.reported_until = max(self._revisions.reported_until, until)
+        self._compact()
+
+    def _snapshots(self, reported: Reported, revision: Ints | None = None) -> pa.Table:
+        return self._rows.snapshots(reported, self._kept.table, self._partitions, revision)
+
+    def _break_ties(self) -> None:
+        revised = self._revisions is not None
+        ties = self._kept.ties(np.arange(len(self._kept)) if revised else self._operator.ids())
+        if ties is None:
+            return
+        self._operator.set_ties(ties)
+        if self._revisions is not None:
+            self._revisions.ties = ties
+
+    # -- late records that correct the past ---------------------------------------------------
+
+    def _process_revising(self, admitted: Admitted) -> Iterator[pa.Table]:
+        """As ``_process``; late records wait until a next result falls due, then correct."""
+        revisions = self._revisions
+        assert revisions is not None and admitted.time is not None
+        latest = self._latest
+        self._count_window(admitted)
+        late, _, self._latest = find_late(admitted.time, latest, self.query.lateness)
+        if not late.any() and not revisions.pending:
+            self._observe(admitted)
+            yield from self._advance(self._due_until())
+            return
+        # A result falls due where the watermark passes a window end: cut the batch there.
+        running = np.maximum(np.maximum.accumulate(admitted.time), latest)
+        slide = revisions.slide
+        step = (running - self.query.lateness) // slide
+        known = (latest - self.query.lateness) // slide
+        cuts = np.flatnonzero(np.diff(step, prepend=known)) + 1
+        start = 0
+        for stop in [*cuts.tolist(), len(admitted)]:
+            places = np.arange(start, stop)
+            start = stop
+            if len(places) == 0:
+                continue
+            mine = late[places]
+            if mine.any():
+                self.metrics.rows_late += int(mine.sum())
+                revisions.hold(admitted.take(places[mine]))
+            if not mine.all():
+                self._observe(admitted.take(places[~mine]))
+            self._latest = int(running[stop - 1])
+            until = self._due_until()
+            assert until is not None
+            if revisions.falls_due(until):
+                yield from self._corrections()
+                yield from self._advance(until)
+
+    def _corrections(self) -> Iterator[pa.Table]:
+        """Take the late records in, replay what they touch and report what came out different."""
+        revisions = self._revisions
+        assert revisions is not None
+        if not revisions.pending:
+            return
+        held = revisions.take_held()
+        known = revisions.count
+        # Late records join the kept ones; the running operator is replaced by the replayed one.
+        running, self._operator = self._operator, revisions.catcher()
+        self._observe(held)
+        self._operator = running
+        self._break_ties()
+        operator, reported, revision = revisions.replay(known)
+        self._operator = operator
+        if len(reported):
+            yield self._snapshots(reported, revision)
+
+    # -- memory, metrics, state ---------------------------------------------------------------
+
+    def _compact(self, slack: int = _SLACK) -> None:
+        """Forget the columns of records that nobody refers to any more."""
+        if self._revisions is not None:
+            return  # any pane may have to be looked at again
+        needed = self._operator.candidates + (0 if self._log is None else len(self._log.shown))
+        if len(self._kept) <= 2 * needed + slack:
+            return
+        used = np.zeros(len(self._kept), np.bool_)
+        used[self._operator.ids()] = True
+        if self._log is not None:
+            used[self._log.shown] = True
+        places = self._kept.keep_only(np.flatnonzero(used))
+        self._operator.rename(places)
+        if self._log is not None:
+            self._log.rename(places)
+
+    def _records_kept(self) -> int:
+        if self._revisions is not None:
+            return len(self._kept)
+        waiting = 0 if self._reorder is None else len(self._reorder)
+        return self._operator.candidates + waiting
+
+    def _count_window(self, admitted: Admitted) -> None:
+        if self._counted or admitted.time is None:
+            panes = self.query.window.panes
+            inside = self.metrics.rows_in
+            if not panes.unbounded:
+                most = panes.width * panes.length * max(1, len(self._partitions))
+                inside = min(inside, most)
+        elif len(admitted):
+            first, last = int(admitted.time.min()), int(admitted.time.max())
+            inside = self._window_count.add(first, last, len(admitted))
+        else:
+            return
+        peak = max(self.metrics.window_records_peak, inside)
+        self.metrics.window_records_peak = peak
+
+    def state(self) -> dict[str, Any]:
+        """All there is to know, for ``core.state.pack``."""
+        self._compact(slack=0)
+        state: dict[str, Any] = {
+            "query": str(self.query),
+            "latest": int(self._latest),
+            "arrived": self._arrived,
+            "kept": self._kept.state(),
+            "operator": self._operator.state(),
+            "metrics": self.metrics.as_dict() | {"seconds": 0.0},
+        }
+        if self.query.partition_by:
+            state["partitions"] = table_bytes(self._partitions.table())
+        if self._log is not None:
+            state["log"] = self._log.state()
+        if self._reorder is not None:
+            state["reorder"] = self._reorder.state()
+        if self._revisions is not None:
+            state["revisions"] = self._revisions.state()
+        return state
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Become the one whose ``state()`` this was."""
+        if state["query"] != str(self.query):
+            raise StateError(
+                "this state belongs to another query: resume it with the same text, which was\n"
+                + state["query"]
+            )
+        self._latest, self._arrived = state["latest"], state["arrived"]
+        self._kept.restore(state["kept"])
+        self._operator = type(self._operator).from_state(state["operator"])
+        for name, value in state["metrics"].items():
+            setattr(self.metrics, name, value)
+        self.rejects.counts = dict(self.metrics.rejected)
+        if "partitions" in state:
+            values = table_from(state["partitions"])
+            self._partitions = Partitions(self._rows.partition_schema, values)
+        if self._log is not None:
+            self._log.restore(state["log"])
+        if self._reorder is not None:
+            self._reorder.restore(state["reorder"])
+        if self._revisions is not None:
+            self._revisions.restore(state["revisions"])
+
+
+_MOMENT = pa.timestamp("us")
+
+
+def reject_late(rejects: Rejects, late: Admitted) -> None:
+    rejects.add(np.asarray(late.rows), "time", "late", late.columns.column("time"))

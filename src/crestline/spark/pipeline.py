@@ -1,0 +1,137 @@
+"""Queries on a DataFrame: project, prune near the source, one stateful step, unpack.
+
+::
+
+    frame -> Catalyst: filter, score -> Prune -> shuffle by bucket -> Step -> Unpack -> result rows
+                                        few rows                    state
+
+The state of all queries for one bucket of partitions is one binary value. A bucket is a hash of the
+PARTITION BY values; a query without PARTITION BY has one bucket. The watermark is ours: each task
+tells every bucket how far time has come, so results come out in the very round that makes them due.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from crestline.core.errors import PlanError
+from crestline.language import Query
+from crestline.local import named_queries
+from crestline.planner import plan
+from crestline.spark.catalyst import Projected, project
+from crestline.spark.stages import (
+    OUTCOME,
+    PRUNED,
+    TRAVELLING,
+    GroupStep,
+    Prune,
+    Reading,
+    StatefulStep,
+    Step,
+    Unpack,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+#: Buckets of a streaming query with PARTITION BY. They are part of a checkpoint, so the number must
+#: not depend on the machine of the day.
+BUCKETS = 16
+_MOST_BUCKETS = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """Queries planned on a frame; ``outcome`` is a frame of everything they give, as bytes."""
+
+    projected: Projected
+    outcome: DataFrame
+
+    def results(self) -> DataFrame:
+        """The result rows of all queries."""
+        stage = Unpack("rows", self.projected.result_schema())
+        return self.outcome.mapInArrow(stage, self.projected.results)
+
+    def rejects(self) -> DataFrame:
+        """The records that were set aside, with their reasons."""
+        schema = TRAVELLING.remove(TRAVELLING.get_field_index("chunk"))
+        stage = Unpack("rejects", schema.serialize().to_pybytes())
+        return self.outcome.mapInArrow(stage, _ddl(schema))
+
+
+def pipeline(
+    frame: DataFrame,
+    queries: dict[str, Query],
+    *,
+    buckets: int | None = None,
+    reading: Reading | None = None,
+    typed: bool = True,
+    filtering: bool = True,
+) -> Pipeline:
+    """Plan the queries on a batch or streaming frame."""
+    reading = reading or Reading()
+    for query in queries.values():
+        plan(query)  # says why not, before anything runs
+    bounded = not frame.isStreaming
+    if buckets is None:
+        buckets = _default_buckets(frame, queries, bounded)
+    if not 1 <= buckets <= _MOST_BUCKETS:
+        raise PlanError(f"buckets is {buckets}; it goes from 1 to {_MOST_BUCKETS:,}")
+    extra = tuple(name for name in (reading.chunk, *(reading.bad or ())) if name is not None)
+    projected = project(frame, queries, buckets, filtering=filtering, typed=typed, extra=extra)
+    step = Step(projected.members, buckets, bounded, reading.keep_rejects, reading.whole)
+    pruned = projected.frame.mapInArrow(
+        Prune(projected.members, buckets, reading), _ddl(PRUNED)
+    ).groupBy("bucket")
+    if bounded:
+        outcome = pruned.applyInArrow(_named(GroupStep(step)), _ddl(OUTCOME))
+    else:
+        outcome = pruned.applyInPandasWithState(
+            _named(StatefulStep(step)), _ddl(OUTCOME), "state binary", "append", "NoTimeout"
+        )
+    return Pipeline(projected, outcome)
+
+
+def _default_buckets(frame: DataFrame, queries: dict[str, Query], bounded: bool) -> int:
+    if not any(query.partition_by for query in queries.values()):
+        return 1
+    if not bounded:
+        return BUCKETS
+    return 2 * max(1, frame.sparkSession.sparkContext.defaultParallelism)
+
+
+def topk(frame: DataFrame, query: str | Query, *, buckets: int | None = None) -> DataFrame:
+    """The results of a query (or several, separated by ``;``) over a DataFrame, as a DataFrame.
+
+    Streaming frames give an append-only stream of the rows that fall due; batch frames give the
+    rows of a bounded run. A batch has no order of arrival: none of its records is late.
+
+    ``buckets`` is over how many pieces of state the partitions are spread. It is part of a
+    streaming query's checkpoint.
+    """
+    return pipeline(frame, named_queries(query), buckets=buckets).results()
+
+
+def rejects(frame: DataFrame, query: str | Query, *, buckets: int | None = None) -> DataFrame:
+    """The records that ``topk`` sets aside, with reasons: a run of its own over the same frame.
+
+    Of late records those are told that could have been among the k best; ``topk`` counts all.
+    """
+    reading = Reading(keep_rejects=True)
+    return pipeline(frame, named_queries(query), buckets=buckets, reading=reading).rejects()
+
+
+def _ddl(schema: pa.Schema) -> str:
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    fields = from_arrow_schema(schema).fields
+    return ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in fields)
+
+
+def _named(stage: GroupStep | StatefulStep):  # type: ignore[no-untyped-def]
+    """Spark counts the arguments of a plain function to know what to pass."""
+    if isinstance(stage, GroupStep):
+        return lambda key, table: stage(key, table)
+    return lambda key, frames, state: stage(key, frames, state)
