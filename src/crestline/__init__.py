@@ -26,7 +26,8 @@ from crestline.core.errors import (
 
 if TYPE_CHECKING:
     from crestline.language import Query, parse, parse_all
-    from crestline.local import Metrics, Results, Session, open, run
+    from crestline.local import Metrics, Results, Session
+    from crestline.running import open, run
 
 __version__ = "0.1.0"
 
@@ -48,7 +49,13 @@ __all__ = [
 ]
 
 #: Loaded when first asked for: the engine brings numba, Arrow and DuckDB, which takes a second.
-_HOMES = {"Query": "language", "parse": "language", "parse_all": "language"}
+_HOMES = {
+    "Query": "language",
+    "open": "running",
+    "parse": "language",
+    "parse_all": "language",
+    "run": "running",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -148,7 +148,7 @@ class _QueryRun:
         self.name = name
         self.set_aside: Callable[[Any], None] = lambda table: None
         self._progress = RowsProgress(name, None)
-        self._bounded = BoundedRun(query, name, streams, engine, strict, self._read)
+        self._bounded = BoundedRun(query, name, streams, strict, self._read)
         self.schema = self._bounded.schema
 
     def _read(self, rows: int) -> None:

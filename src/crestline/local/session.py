@@ -1,4 +1,4 @@
-"""What a user touches: ``run`` for a bounded stream, ``open`` for one that goes on."""
+"""Runs in one process: bounded streams from beginning to end, and sessions that go on."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from crestline.core.errors import CrestlineError, PlanError, SourceError, StateE
 from crestline.core.order import sort_codes
 from crestline.core.state import pack, unpack
 from crestline.core.window import counts_rows
-from crestline.language import Query, parse, parse_all
+from crestline.language import Query, parse_all
 from crestline.local.engine import Engine
 from crestline.local.gate import REJECTS
 from crestline.local.metrics import Metrics
-from crestline.local.sources import Source, from_dicts, source
+from crestline.local.sources import from_dicts, source
 from crestline.planner import Plan, plan
 
 
@@ -53,21 +53,15 @@ class Results:
         return f"<Results: {len(self):,} rows of {', '.join(self._tables)}>"
 
 
-def run(
-    query: str | Query, streams: Mapping[str, Any], engine: str = "local", strict: bool = False
+def run_bounded(
+    queries: Mapping[str, Query], streams: Mapping[str, Any], strict: bool = False
 ) -> Results:
-    """Run a query (or several, separated by ``;``) over bounded streams and return all results.
-
-    >>> trades = [{"symbol": "A", "price": 3.0}, {"symbol": "B", "price": 5.0}]
-    >>> run("SELECT TOP 1 symbol FROM trades [ROWS 2] ORDER BY price DESC",
-    ...     {"trades": trades}).to_arrow().column("symbol").to_pylist()
-    ['A', 'B']
-    """
+    """All results of the queries over streams that end."""
     tables: dict[str, pa.Table] = {}
     metrics: dict[str, Metrics] = {}
     rejects: list[pa.Table] = []
-    for name, single in named_queries(query).items():
-        bounded = BoundedRun(single, name, streams, engine, strict)
+    for name, single in queries.items():
+        bounded = BoundedRun(single, name, streams, strict)
         rows = list(bounded)
         table = pa.concat_tables([bounded.schema.empty_table(), *rows])
         tables[name] = _in_order(table, single)
@@ -110,14 +104,12 @@ class BoundedRun:
         query: Query,
         name: str,
         streams: Mapping[str, Any],
-        engine: str = "local",
         strict: bool = False,
         progress: Callable[[int], None] | None = None,
     ) -> None:
         """``progress`` is called with the number of records read so far."""
-        check_engine(engine)
         self._plan = plan(query)
-        self._source = source(_stream_of(query, streams), query.stream)
+        self._source = source(stream_of(query, streams), query.stream)
         self._progress = progress
         self._engine: Engine | None = None
         if self._source.schema.names:
@@ -216,30 +208,8 @@ class Session:
         return pack({"engine": None if self._engine is None else self._engine.state()})
 
 
-def open(
-    query: str | Query, engine: str = "local", strict: bool = False, state: bytes | None = None
-) -> Session:
-    """Start a query that stands, or resume one from ``Session.snapshot()``.
-
-    >>> session = open("SELECT TOP 1 id FROM s [ROWS 2] ORDER BY x DESC")
-    >>> session.push({"id": "a", "x": 2}).column("id").to_pylist()
-    ['a']
-    >>> later = open("SELECT TOP 1 id FROM s [ROWS 2] ORDER BY x DESC", state=session.snapshot())
-    >>> later.push({"id": "b", "x": 1}).column("id").to_pylist()
-    ['a']
-    """
-    check_engine(engine)
-    return Session(parse(query) if isinstance(query, str) else query, strict=strict, state=state)
-
-
-def check_engine(engine: str) -> None:
-    if engine == "spark":
-        raise PlanError("the Spark engine is not available in this version yet: use engine='local'")
-    if engine != "local":
-        raise PlanError(f"there is no engine {engine!r}: use 'local'")
-
-
-def _stream_of(query: Query, streams: Mapping[str, Any]) -> Any:
+def stream_of(query: Query, streams: Mapping[str, Any]) -> Any:
+    """What the query's stream stands for."""
     if query.stream in streams:
         return streams[query.stream]
     alike = [name for name in streams if name.casefold() == query.stream.casefold()]
@@ -251,4 +221,4 @@ def _stream_of(query: Query, streams: Mapping[str, Any]) -> Any:
     )
 
 
-__all__ = ["BoundedRun", "Results", "Session", "Source", "named_queries", "open", "run"]
+__all__ = ["BoundedRun", "Results", "Session", "named_queries", "run_bounded", "stream_of"]

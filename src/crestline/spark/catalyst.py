@@ -34,10 +34,12 @@ class Projected:
 
     frame: DataFrame
     members: tuple[Member, ...]
-    results: StructType
+    columns: tuple[list[tuple[str, Any]], ...]  # of each member's result rows, with Spark's types
 
-    def result_schema(self) -> bytes:
-        return arrow_schema(self.results).serialize().to_pybytes()  # type: ignore[no-any-return]
+    @property
+    def results(self) -> StructType:
+        """The columns of all members' result rows, in the order in which they first appear."""
+        return _united(self.columns)
 
 
 def arrow_schema(struct: StructType) -> pa.Schema:
@@ -86,7 +88,7 @@ def project(
             Member(number, name, str(query), columns, arrow.serialize().to_pybytes(), bucket, texts)
         )
         schemas.append(_result_struct(name, query, arrow, columns, fields))
-    return Projected(projected, tuple(found), _united(schemas))
+    return Projected(projected, tuple(found), tuple(schemas))
 
 
 def _partition(query: Query) -> range:
@@ -209,8 +211,7 @@ def _result_struct(
     ]
 
 
-def _united(schemas: list[list[tuple[str, Any]]]) -> StructType:
-    """All columns of all queries, in the order in which they first appear."""
+def _united(schemas: tuple[list[tuple[str, Any]], ...]) -> StructType:
     found: dict[str, Any] = {}
     for schema in schemas:
         for name, kind in schema:

@@ -19,7 +19,7 @@ from crestline.core.errors import PlanError
 from crestline.language import Query
 from crestline.local import named_queries
 from crestline.planner import plan
-from crestline.spark.catalyst import Projected, project
+from crestline.spark.catalyst import Projected, arrow_schema, project
 from crestline.spark.stages import (
     OUTCOME,
     PRUNED,
@@ -51,8 +51,9 @@ class Pipeline:
 
     def results(self) -> DataFrame:
         """The result rows of all queries."""
-        stage = Unpack("rows", self.projected.result_schema())
-        return self.outcome.mapInArrow(stage, self.projected.results)
+        schema = self.projected.results
+        stage = Unpack("rows", arrow_schema(schema).serialize().to_pybytes())
+        return self.outcome.mapInArrow(stage, schema)
 
     def rejects(self) -> DataFrame:
         """The records that were set aside, with their reasons."""

@@ -1,0 +1,70 @@
+"""What a user touches from Python: ``run`` for a bounded stream, ``open`` for one that goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from crestline.core.errors import PlanError
+from crestline.language import Query, parse
+from crestline.local import Results, Session, named_queries, run_bounded
+
+ENGINES = ("local", "spark")
+
+
+def run(
+    query: str | Query,
+    streams: Mapping[str, Any],
+    engine: str = "local",
+    strict: bool = False,
+    *,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+) -> Results:
+    """Run a query (or several, separated by ``;``) over bounded streams and return all results.
+
+    ``engine="spark"`` runs it on Spark: ``master`` and ``conf`` as for a Spark session; an active
+    session is used as it is.
+
+    >>> trades = [{"symbol": "A", "price": 3.0}, {"symbol": "B", "price": 5.0}]
+    >>> run("SELECT TOP 1 symbol FROM trades [ROWS 2] ORDER BY price DESC",
+    ...     {"trades": trades}).to_arrow().column("symbol").to_pylist()
+    ['A', 'B']
+    """
+    check_engine(engine)
+    queries = named_queries(query)
+    if engine == "local":
+        return run_bounded(queries, streams, strict)
+    from crestline.spark.bounded import run_bounded as run_on_spark
+    from crestline.spark.session import start
+
+    return run_on_spark(start(master, conf), queries, streams, strict=strict)
+
+
+def open(
+    query: str | Query, engine: str = "local", strict: bool = False, state: bytes | None = None
+) -> Session:
+    """Start a query that stands, or resume one from ``Session.snapshot()``.
+
+    >>> session = open("SELECT TOP 1 id FROM s [ROWS 2] ORDER BY x DESC")
+    >>> session.push({"id": "a", "x": 2}).column("id").to_pylist()
+    ['a']
+    >>> later = open("SELECT TOP 1 id FROM s [ROWS 2] ORDER BY x DESC", state=session.snapshot())
+    >>> later.push({"id": "b", "x": 1}).column("id").to_pylist()
+    ['a']
+    """
+    check_engine(engine)
+    if engine == "spark":
+        raise PlanError(
+            "records are pushed into this process: on Spark, give a streaming DataFrame to"
+            " crestline.spark.topk, or follow a folder with crestline run --follow"
+        )
+    return Session(parse(query) if isinstance(query, str) else query, strict=strict, state=state)
+
+
+def check_engine(engine: str) -> None:
+    if engine not in ENGINES:
+        raise PlanError(f"there is no engine {engine!r}: use 'local' or 'spark'")
+
+
+__all__ = ["ENGINES", "check_engine", "open", "run"]

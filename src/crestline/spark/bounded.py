@@ -1,0 +1,211 @@
+"""Bounded runs on Spark: the rows of an in-process run, late and bad records included.
+
+A first pass assumes that nothing is late, which is nearly always so, and notes how each chunk of
+the stream lies in time. Only where that shows that a record is late, or where bad records are to be
+told by their place in the stream, does a second pass look at each record in its place.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from crestline.core.errors import RecordError
+from crestline.language import Query
+from crestline.local import Metrics, Results
+from crestline.local.fold import LONG_AGO
+from crestline.local.gate import REJECTS
+from crestline.local.projection import columns_of, resolve
+from crestline.local.session import stream_of
+from crestline.local.sources import source
+from crestline.planner import plan
+from crestline.spark.failures import explaining
+from crestline.spark.files import (
+    BAD_COLUMN,
+    BAD_REASON,
+    BAD_VALUE,
+    CHUNK,
+    FileStream,
+    open_files,
+)
+from crestline.spark.outcome import Outcome, read_outcome
+from crestline.spark.pipeline import pipeline
+from crestline.spark.progress import Progress, watching
+from crestline.spark.stages import Reading
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def run_bounded(
+    session: SparkSession,
+    queries: dict[str, Query],
+    streams: Mapping[str, Any],
+    *,
+    strict: bool = False,
+    keep_rejects: bool = True,
+    progress: Progress | None = None,
+) -> Results:
+    """All results of the queries over streams that end: files, or whatever ``run`` takes."""
+    for query in queries.values():
+        plan(query)
+    found: dict[str, _Found] = {}
+    with explaining(), tempfile.TemporaryDirectory(prefix="crestline-") as scratch:
+        for group in _groups(queries, streams):
+            given = _opened(session, group, streams, Path(scratch))
+            with watching(session, progress):
+                found |= _run_group(given, group, strict or keep_rejects)
+    if strict:
+        _refuse_bad(found, queries)
+    return Results(
+        {name: found[name].rows for name in queries},
+        pa.concat_tables([found[name].rejects for name in queries]),
+        {name: found[name].metrics for name in queries},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    rows: pa.Table
+    rejects: pa.Table
+    metrics: Metrics
+
+
+def _groups(queries: dict[str, Query], streams: Mapping[str, Any]) -> list[dict[str, Query]]:
+    """Queries that share a read: those on one stream. Of text files a record may be bad for one
+    query and good for another that does not read the column, so there each reads for itself."""
+    groups: dict[Any, dict[str, Query]] = {}
+    for name, query in queries.items():
+        data = stream_of(query, streams)
+        text = isinstance(data, str | os.PathLike) and not str(data).endswith((".parquet", ".pq"))
+        key = (query.stream.casefold(), name if text and not _holds_parquet(data) else None)
+        groups.setdefault(key, {})[name] = query
+    return list(groups.values())
+
+
+def _holds_parquet(path: str | os.PathLike[str]) -> bool:
+    return os.path.isdir(path) and any(Path(path).rglob("*.parquet"))
+
+
+def _opened(
+    session: SparkSession, group: dict[str, Query], streams: Mapping[str, Any], scratch: Path
+) -> FileStream:
+    """The group's stream as files: what is in memory is written to some first."""
+    first = next(iter(group.values()))
+    data = stream_of(first, streams)
+    given = source(data, first.stream)
+    names = [name for query in group.values() for name in columns_of(query)]
+    columns: list[str] = []
+    if given.schema.names:
+        spelled = resolve(list(dict.fromkeys(names)), given.schema, first.stream)
+        columns = list(dict.fromkeys(spelled.values()))
+    if isinstance(data, str | os.PathLike):
+        return open_files(session, data, first.stream, columns)
+    path = scratch / f"{abs(hash(first.stream))}.parquet"
+    schema = pa.schema([_plain(given.schema.field(name)) for name in columns])
+    with pq.ParquetWriter(path, schema) as writer:
+        for batch in given.read(columns):
+            table = pa.table(batch) if isinstance(batch, pa.RecordBatch) else batch
+            writer.write_table(table.select(columns).cast(schema))
+    return replace(open_files(session, path, first.stream, columns), typed=given.typed)
+
+
+def _plain(field: pa.Field) -> pa.Field:
+    """A type that parquet and Spark have: views and dictionaries are ways to store, not types."""
+    kind = field.type
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if pa.types.is_string_view(kind):
+        kind = pa.string()
+    if pa.types.is_null(kind):
+        kind = pa.string()
+    return pa.field(field.name, kind)
+
+
+def _run_group(given: FileStream, group: dict[str, Query], told: bool) -> dict[str, _Found]:
+    reading = Reading(chunk=CHUNK)
+    if BAD_REASON in given.frame.columns:
+        reading = replace(reading, bad=(BAD_COLUMN, BAD_REASON, BAD_VALUE))
+    found, rows_in = _pass(given, group, reading)
+    results: dict[str, _Found] = {}
+    for name, query in group.items():
+        outcome = found[name]
+        before, late = _chunks_before(outcome, query)
+        bad = outcome.ledger is not None and bool(outcome.ledger["rejected"])
+        if late or (bad and told):
+            careful = replace(reading, before=before, keep_rejects=True)
+            if late and query.late == "REVISE":
+                # Corrections depend on what came when: all records are replayed, in one place.
+                careful = replace(careful, whole=True)
+            again, _ = _pass(given, {name: query}, careful)
+            outcome = again[name]
+        metrics = outcome.metrics(query, outcome.rows.num_rows)
+        if rows_in is not None:
+            metrics.rows_filtered += rows_in - metrics.rows_in
+            metrics.rows_in = rows_in
+        results[name] = _Found(outcome.rows, _numbered(outcome), metrics)
+    return results
+
+
+def _pass(
+    given: FileStream, group: dict[str, Query], reading: Reading
+) -> tuple[dict[str, Outcome], int | None]:
+    """One read of the stream; also how many records it has, if the filter hides that from us."""
+    from pyspark.sql import Observation
+    from pyspark.sql import functions as F
+
+    frame = given.frame
+    careful = reading.before is not None
+    filtered = not careful and len(group) == 1 and next(iter(group.values())).where is not None
+    observation = Observation()
+    if filtered:
+        frame = frame.observe(observation, F.count(F.lit(1)).alias("rows"))
+    planned = pipeline(
+        frame, group, reading=reading, typed=given.typed, filtering=not careful,
+        buckets=1 if reading.whole else None,
+    )  # fmt: skip
+    collected = planned.outcome.toArrow()
+    rows_in = int(observation.get["rows"]) if filtered else None
+    return read_outcome(collected, planned.projected.members, group), rows_in
+
+
+def _chunks_before(outcome: Outcome, query: Query) -> tuple[dict[int, int], bool]:
+    """The largest event time in all chunks before each, and whether any record is late."""
+    if outcome.ledger is None:
+        return {}, False
+    before: dict[int, int] = {}
+    late = False
+    latest = LONG_AGO
+    for chunk, _, earliest, newest, out_of_order in sorted(outcome.ledger["chunks"]):
+        before[chunk] = latest
+        late |= bool(out_of_order) or earliest < latest - query.lateness
+        latest = max(latest, newest)
+    return before, late and query.window.on is not None
+
+
+def _numbered(outcome: Outcome) -> pa.Table:
+    """Rejects by their rows in the stream."""
+    rejects = outcome.rejects
+    if rejects.num_rows == 0 or outcome.ledger is None:
+        return REJECTS.empty_table()
+    chunks = np.array(sorted(outcome.ledger["chunks"]), np.int64)
+    first = np.cumsum(chunks[:, 1]) - chunks[:, 1]
+    of = np.searchsorted(chunks[:, 0], np.asarray(rejects.column("chunk").to_numpy()))
+    rows = first[of] + np.asarray(rejects.column("row").to_numpy())
+    rejects = rejects.set_column(1, "row", pa.array(rows)).drop_columns(["chunk"])
+    return rejects.take(np.argsort(rows, kind="stable")).cast(REJECTS)
+
+
+def _refuse_bad(found: dict[str, _Found], queries: dict[str, Query]) -> None:
+    for name in queries:
+        for bad in found[name].rejects.to_pylist():
+            if bad["reason"] != "late":
+                raise RecordError(bad["stream"], bad["row"], bad["column"], bad["reason"])

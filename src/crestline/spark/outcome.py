@@ -1,0 +1,100 @@
+"""What a round of a pipeline brought, read on the driver."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from crestline.core.order import sort_codes
+from crestline.core.window import RangeWindow, RowsWindow, counts_rows
+from crestline.language import Query
+from crestline.local import Metrics
+from crestline.local.gate import table_from
+from crestline.spark.stages import LEDGER, TRAVELLING, Member
+
+
+@dataclass(slots=True)
+class Outcome:
+    """One query's part: result rows in order, rejects, and the accounts of its buckets."""
+
+    rows: pa.Table
+    rejects: pa.Table
+    accounts: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def ledger(self) -> dict[str, Any] | None:
+        """The account that counts each record once; None if there was no record at all."""
+        return next((account for account in self.accounts if "totals" in account), None)
+
+    def metrics(self, query: Query, result_rows: int) -> Metrics:
+        """The run's counts so far; of a streaming query since its checkpoint began."""
+        metrics = Metrics(result_rows=result_rows)
+        ledger = self.ledger
+        if ledger is None:
+            return metrics
+        totals = ledger["totals"]
+        metrics.rows_in, metrics.rows_filtered = totals["rows_in"], totals["filtered"]
+        metrics.rows_late = totals["late"] + sum(a["late"] for a in self.accounts)
+        metrics.rejected = dict(ledger["rejected"])
+        if metrics.rows_late and query.late == "DROP":
+            metrics.rejected["late"] = metrics.rows_late
+        metrics.partitions = sum(a["partitions"] for a in self.accounts)
+        metrics.kept = sum(a["kept"] for a in self.accounts)
+        metrics.kept_peak = sum(a["kept_peak"] for a in self.accounts)
+        metrics.window_records_peak = _window_peak(query, ledger, metrics)
+        metrics.seconds = ledger["prune_seconds"] + sum(a["seconds"] for a in self.accounts)
+        return metrics
+
+
+def _window_peak(query: Query, ledger: dict[str, Any], metrics: Metrics) -> int:
+    window = query.window
+    admitted: int = ledger["totals"]["admitted"]
+    if not counts_rows(window) and not (isinstance(window, RangeWindow) and window.slide is None):
+        peak: int = ledger["window_peak"]
+        return peak
+    if isinstance(window, RowsWindow):
+        return min(admitted, window.rows * max(1, metrics.partitions))
+    return admitted
+
+
+def read_outcome(
+    collected: pa.Table, members: tuple[Member, ...], queries: dict[str, Query]
+) -> dict[str, Outcome]:
+    """The rows of ``pipeline(...).outcome``, apart by query."""
+    found: dict[str, Outcome] = {}
+    for member in members:
+        query = queries[member.name]
+        mine = collected.filter(pa.array(np.asarray(collected.column("member")) == member.number))
+        payloads: dict[str, list[bytes]] = {"rows": [], "rejects": [], "account": []}
+        for kind, payload in zip(mine.column("kind"), mine.column("payload"), strict=True):
+            payloads[kind.as_py()].append(payload.as_py())
+        tables = [table_from(payload) for payload in payloads["rows"]]
+        empty = member.fold(rejects=_NOBODY).schema.empty_table()
+        rows = in_order(pa.concat_tables([empty, *tables]), query)
+        rejects = [table_from(payload) for payload in payloads["rejects"]]
+        found[member.name] = Outcome(
+            rows,
+            pa.concat_tables([TRAVELLING.empty_table(), *rejects]),
+            [json.loads(payload) for payload in payloads["account"]],
+        )
+    return found
+
+
+def in_order(table: pa.Table, query: Query) -> pa.Table:
+    """Rows by window end, then partition; what a partition reports is in order already."""
+    if not query.partition_by:
+        return table
+    end = "at" if query.emit == "CHANGES" else "window_end"
+    names = [end, *(item.name for item in query.partition_by)]
+    keys = [sort_codes(table.column(name)) for name in names]
+    return table.take(np.lexsort(keys[::-1]))
+
+
+#: For a fold that is only asked for its columns.
+_NOBODY: Any = None
+
+__all__ = ["LEDGER", "Outcome", "in_order", "read_outcome"]
