@@ -12,8 +12,10 @@ tells every bucket how far time has come, so results come out in the very round 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from crestline.core.errors import PlanError
 from crestline.language import Query
@@ -33,7 +35,6 @@ from crestline.spark.stages import (
 )
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame
 
 #: Buckets of a streaming query with PARTITION BY. They are part of a checkpoint, so the number must
@@ -103,16 +104,34 @@ def _default_buckets(frame: DataFrame, queries: dict[str, Query], bounded: bool)
     return 2 * max(1, frame.sparkSession.sparkContext.defaultParallelism)
 
 
-def topk(frame: DataFrame, query: str | Query, *, buckets: int | None = None) -> DataFrame:
+def topk(
+    frame: DataFrame,
+    query: str | Query,
+    *,
+    buckets: int | None = None,
+    metrics: str | None = "crestline",
+) -> DataFrame:
     """The results of a query (or several, separated by ``;``) over a DataFrame, as a DataFrame.
 
     Streaming frames give an append-only stream of the rows that fall due; batch frames give the
     rows of a bounded run. A batch has no order of arrival: none of its records is late.
 
     ``buckets`` is over how many pieces of state the partitions are spread. It is part of a
-    streaming query's checkpoint.
+    streaming query's checkpoint. A streaming query tells in its progress, as the observed metrics
+    of the name ``metrics``, what each round brought: ``result_rows``, ``rows_late`` and
+    ``rows_rejected``, and the ``records_kept`` by then.
     """
-    return pipeline(frame, named_queries(query), buckets=buckets).results()
+    planned = pipeline(frame, named_queries(query), buckets=buckets)
+    if frame.isStreaming and metrics is not None:
+        planned = replace(planned, outcome=_observed(planned.outcome, metrics))
+    return planned.results()
+
+
+def _observed(outcome: DataFrame, name: str) -> DataFrame:
+    from pyspark.sql import functions as F
+
+    counts = [field.name for field in OUTCOME if field.type == pa.int64()]
+    return outcome.observe(name, *(F.sum(count).alias(count) for count in counts))
 
 
 def rejects(frame: DataFrame, query: str | Query, *, buckets: int | None = None) -> DataFrame:
