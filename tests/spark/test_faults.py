@@ -1,0 +1,228 @@
+"""Faults while a stream is followed: what comes out after a restart is as if nothing had happened,
+or a restart is clearly refused."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from crestline.core.errors import CrestlineError, StateError
+from crestline.local import named_queries
+from crestline.spark.follow import Checkpoint, Follow, Round
+from crestline.streams import generate
+
+QUERY = (
+    "SELECT TOP 3 symbol, price, size FROM trades [RANGE 20 SECONDS SLIDE 5 SECONDS ON ts]"
+    " PARTITION BY venue ORDER BY price * size DESC LATENESS 1 SECOND"
+)
+FILES, ROWS = 6, 2_000
+
+
+class Run:
+    """A folder of trades that is followed; parts by the number of their round, as files would."""
+
+    def __init__(self, spark: Any, folder: Path) -> None:
+        self.spark, self.folder = spark, folder
+        self.parts: dict[int, pa.Table] = {}
+        (folder / "in").mkdir(parents=True)
+        self.batches = list(generate("trades", FILES * ROWS, 5, rate=200, batch_rows=ROWS))
+
+    def add(self, number: int) -> None:
+        hidden = self.folder / "in" / f".{number}"
+        pq.write_table(pa.table(self.batches[number]), hidden)
+        hidden.rename(self.folder / "in" / f"part-{number}.parquet")
+
+    def follow(self, query: str = QUERY, **how: Any) -> Follow:
+        queries = named_queries(query)
+        checkpoint = Checkpoint.at(self.folder / "checkpoint", queries, 2)
+        how = {"sink": self.take, "trigger": "100 ms"} | how
+        follow = Follow(self.spark, queries, str(self.folder / "in"), checkpoint, **how)
+        follow.start()
+        return follow
+
+    def take(self, found: Round) -> None:
+        self.parts[found.number] = found.rows["query"]
+
+    def rows(self) -> list[dict[str, Any]]:
+        tables = [self.parts[number] for number in sorted(self.parts)]
+        rows = pa.concat_tables(tables).to_pylist()
+        return sorted(rows, key=lambda row: (row["window_end"], row["venue"], row["rank"]))
+
+
+@pytest.fixture(scope="module")
+def undisturbed(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    run = Run(spark, tmp_path_factory.mktemp("undisturbed"))
+    for number in range(FILES):
+        run.add(number)
+    follow = run.follow(trigger="available-now", files_per_trigger=1)
+    follow.wait()
+    rows = run.rows()
+    assert len(rows) > 50
+    return rows
+
+
+def test_stopped_and_resumed_after_every_file(
+    spark: Any, tmp_path: Path, undisturbed: list[dict[str, Any]]
+) -> None:
+    run = Run(spark, tmp_path)
+    for number in range(FILES):
+        run.add(number)
+        run.follow(trigger="available-now").wait()
+    assert run.rows() == undisturbed
+
+
+class Broken(Exception):
+    pass
+
+
+def test_a_sink_that_fails_gets_its_round_again(
+    spark: Any, tmp_path: Path, undisturbed: list[dict[str, Any]]
+) -> None:
+    """Once before and once after it has written: neither loses nor repeats a row."""
+    run = Run(spark, tmp_path)
+    for number in range(FILES):
+        run.add(number)
+    left = {1: "before", 3: "after"}
+
+    def fails(found: Round) -> None:
+        when = left.pop(found.number, None)
+        if when == "before":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        run.take(found)
+        if when == "after":
+            raise Broken("after writing")
+
+    attempts = 0
+    while True:
+        attempts += 1
+        follow = run.follow(sink=fails, trigger="available-now", files_per_trigger=1)
+        try:
+            follow.wait()
+            break
+        except CrestlineError as error:
+            assert "disk is full" in str(error)
+        except Broken:
+            pass
+    assert attempts == 3
+    assert run.rows() == undisturbed
+
+
+def workers() -> list[int]:
+    """The Python workers of this process's Spark: children of its daemons."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+            parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            above = Path("/proc", str(parent), "cmdline").read_bytes().decode()
+        except (OSError, ValueError):
+            continue
+        if "pyspark.daemon" in command and "pyspark.daemon" in above:
+            found.append(int(entry.name))
+    return found
+
+
+def test_python_workers_that_die(
+    spark: Any, tmp_path: Path, undisturbed: list[dict[str, Any]]
+) -> None:
+    """Killed again and again in the middle of rounds: the run fails in plain words or goes on."""
+    run = Run(spark, tmp_path)
+    run.add(0)
+    over = threading.Event()
+    killed = []
+
+    def kill() -> None:
+        while not over.wait(0.4):
+            for worker in workers()[:1]:
+                try:
+                    os.kill(worker, signal.SIGKILL)
+                    killed.append(worker)
+                except ProcessLookupError:
+                    pass
+
+    killer = threading.Thread(target=kill, daemon=True)
+    for number in range(1, FILES):
+        run.add(number)
+    killer.start()
+    try:
+        for _ in range(4):
+            try:
+                run.follow(trigger="available-now", files_per_trigger=1).wait()
+                break
+            except CrestlineError as error:
+                assert "worker died" in str(error), error
+    finally:
+        over.set()
+        killer.join()
+    assert killed
+    run.follow(trigger="available-now", files_per_trigger=1).wait()
+    assert run.rows() == undisturbed
+
+
+def test_a_checkpoint_of_another_query_is_refused(spark: Any, tmp_path: Path) -> None:
+    run = Run(spark, tmp_path)
+    run.add(0)
+    run.follow(trigger="available-now").wait()
+    with pytest.raises(StateError, match="belongs to another query"):
+        run.follow(QUERY.replace("TOP 3", "TOP 4"))
+
+
+def test_a_checkpoint_of_another_state_version_is_refused(spark: Any, tmp_path: Path) -> None:
+    run = Run(spark, tmp_path)
+    run.add(0)
+    run.follow(trigger="available-now").wait()
+    file = tmp_path / "checkpoint" / "crestline.json"
+    identity = json.loads(file.read_text())
+    file.write_text(json.dumps(identity | {"state_version": 1}))
+    with pytest.raises(StateError, match="state version 1, this Crestline writes version"):
+        run.follow()
+    file.write_text("{")
+    with pytest.raises(StateError, match="is damaged"):
+        run.follow()
+
+
+def test_a_folder_with_other_things_is_no_checkpoint(spark: Any, tmp_path: Path) -> None:
+    run = Run(spark, tmp_path)
+    (tmp_path / "checkpoint").mkdir()
+    (tmp_path / "checkpoint" / "precious.txt").write_text("mine")
+    with pytest.raises(StateError, match="is no checkpoint of Crestline"):
+        run.follow()
+
+
+def test_a_damaged_state_file_is_refused(spark: Any, tmp_path: Path) -> None:
+    run = Run(spark, tmp_path)
+    run.add(0)
+    run.follow(trigger="available-now").wait()
+    before = dict(run.parts)
+    deltas = list((tmp_path / "checkpoint" / "state").rglob("*.delta"))
+    assert deltas
+    for delta in deltas:
+        content = bytearray(delta.read_bytes())
+        middle = len(content) // 2
+        content[middle : middle + 8] = bytes(255 - byte for byte in content[middle : middle + 8])
+        delta.write_bytes(bytes(content))
+        for checksum in delta.parent.glob(f".{delta.name}.crc"):
+            checksum.unlink()  # as if the damage had happened before Spark wrote it
+    _forget_loaded_state(spark)
+    run.add(1)
+    with pytest.raises(CrestlineError, match="damaged|checkpoint"):
+        run.follow(trigger="available-now").wait()
+    assert run.parts == before
+
+
+def _forget_loaded_state(spark: Any) -> None:
+    """Spark keeps state in memory between runs: make it read the files again."""
+    spark._jvm.org.apache.spark.sql.execution.streaming.state.StateStore.stop()
+    time.sleep(0.1)
