@@ -8,6 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import crestline
+
 from local.by_sql import expected_table
 from local.engines import assert_same_rows, catalogue, rows_of, run, supports
 from oracle import Spec
@@ -83,3 +85,30 @@ def test_a_hundred_thousand_partitions_in_rows() -> None:
 def test_a_million_partitions() -> None:
     table = many(3_000_000, 1_000_000)
     assert_same_table(run(SPEC, table).to_arrow(), table)
+
+
+@pytest.mark.parametrize("emit", ["SNAPSHOTS", "CHANGES"])
+def test_partitions_that_come_and_go_are_forgotten(emit: str) -> None:
+    """New keys all the time, and now and then an old one again: the state stays small, and the
+    results are those of a run that forgets nothing."""
+    rows, living = 60_000, 50
+    numbers = np.arange(rows)
+    owner = np.where(numbers % 97 == 0, numbers % 7, numbers // living)
+    table = pa.table(
+        {
+            "id": numbers,
+            "ts": pa.array(numbers * 1_000, pa.timestamp("us")),
+            "grp": owner,
+            "val": (numbers * 7919 % 101).astype(float),
+        }
+    )
+    spec = Spec(2, "range_slide", 2 * SECOND, SECOND, "ts", partition=("grp",), emit=emit)
+    session = crestline.open(spec.text())
+    got, sizes = [], []
+    for start in range(0, rows, 5_000):
+        got.append(session.push(table.slice(start, 5_000)))
+        sizes.append(len(session.snapshot()))
+    got.append(session.finish())
+    assert max(sizes) < 2 * min(sizes)
+    wanted = run(spec, table, "NAIVE").to_arrow()
+    assert pa.concat_tables(got).equals(wanted)

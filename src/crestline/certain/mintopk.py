@@ -50,7 +50,7 @@ from crestline.certain.steps import StepOperator
 from crestline.certain.waiting import Waiting
 from crestline.core.operator import Reported
 from crestline.kernels.mintopk import advance_mintopk
-from crestline.types import Ints
+from crestline.types import Bools, Ints
 
 _LONG_AGO = -(1 << 62)
 
@@ -129,6 +129,17 @@ class MinTopK(StepOperator):
     def _set_kept_ties(self, ties: Ints) -> None:
         if self.partitions:
             self._tie = ties[self._id]
+
+    def _holding_partitions(self) -> Bools | None:
+        if not self.partitions:
+            return None
+        holds = np.diff(self._listed) > 0
+        return holds | self._shown if self.only_changes else holds
+
+    def _keep_partitions(self, kept: Ints) -> None:
+        count = np.diff(self._listed)[kept]
+        self._listed = np.concatenate(([0], np.cumsum(count)))  # the others' lists are empty
+        self._done, self._shown = self._done[kept], self._shown[kept]
 
     def _own_state(self) -> dict[str, Any]:
         return {n: getattr(self, f"_{n}") for n in self._NAMES} if self.partitions else {}

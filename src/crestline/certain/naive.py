@@ -159,6 +159,12 @@ class Naive:
     def rename(self, places: Ints) -> None:
         self.id = places[self.id]
 
+    def live_partitions(self) -> None:
+        """It remembers every partition."""
+
+    def keep_partitions(self, kept: Ints) -> None:
+        raise NotImplementedError
+
     def set_ties(self, ties: Ints) -> None:
         self.tie = ties[self.id]
 

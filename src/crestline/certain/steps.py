@@ -23,7 +23,7 @@ from crestline.core.operator import Reported
 from crestline.core.window import FOREVER, Panes
 from crestline.kernels.order import count_positions, is_ascending, pane_starts
 from crestline.kernels.select import select_groups, select_partitioned, select_runs
-from crestline.types import Floats, Ints
+from crestline.types import Bools, Floats, Ints
 
 _LONG_AGO = -(1 << 62)
 #: Waiting records are pruned again when they have doubled, but not below this number.
@@ -289,6 +289,24 @@ class StepOperator(ABC):
         self._wait.tie = ties[self._wait.id]
         self._set_kept_ties(ties)
 
+    def live_partitions(self) -> Bools | None:
+        """Which partitions hold anything; the others may be forgotten, since they begin anew with
+        their next record. None if that is not so: where positions are counted, or the algorithm
+        does not tell."""
+        holds = None if self._timed is not True else self._holding_partitions()
+        if holds is not None:
+            holds[self._wait.partition] = True
+        return holds
+
+    def keep_partitions(self, kept: Ints) -> None:
+        """Forget all partitions but these, which are numbered anew in this order."""
+        places = np.full(self.partitions, -1)
+        places[kept] = np.arange(len(kept))
+        self._wait.partition = places[self._wait.partition]
+        self._counts = self._counts[kept]
+        self.partitions = len(kept)
+        self._keep_partitions(kept)
+
     def state(self) -> dict[str, Any]:
         wait = self._wait
         return {
@@ -336,6 +354,13 @@ class StepOperator(ABC):
 
     @abstractmethod
     def _grow_partitions(self, more: int) -> None: ...
+
+    def _holding_partitions(self) -> Bools | None:
+        """Which partitions hold anything, by number; None if the algorithm does not tell."""
+        return None
+
+    def _keep_partitions(self, kept: Ints) -> None:
+        raise NotImplementedError
 
     @abstractmethod
     def _kept_ids(self) -> Ints: ...

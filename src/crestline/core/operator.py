@@ -13,7 +13,7 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
-from crestline.types import Floats, Ints
+from crestline.types import Bools, Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +98,12 @@ class Operator(Protocol):
 
     def set_ties(self, ties: Ints) -> None:
         """Break ties by ``ties[id]`` from now on: larger first."""
+
+    def live_partitions(self) -> Bools | None:
+        """Which partitions hold anything, if the others begin anew with their next record."""
+
+    def keep_partitions(self, kept: Ints) -> None:
+        """Forget all partitions but these, which are numbered anew in this order."""
 
     def state(self) -> dict[str, Any]:
         """All there is to know, as arrays and numbers."""

@@ -94,7 +94,8 @@ class Fold:
                 table = next(steps, None)
                 self.metrics.keeps(self._records_kept())
                 self.metrics.rejected = dict(self.rejects.counts)
-                self.metrics.partitions = len(self._partitions)
+                known = len(self._partitions)
+                self.metrics.partitions = max(self.metrics.partitions, known)
             if table is None:
                 return
             if table.num_rows:
@@ -323,6 +324,7 @@ class Fold:
         if self._revisions is not None and until is not None:
             self._revisions.reported_until = max(self._revisions.reported_until, until)
         self._compact()
+        self._forget_partitions()
 
     def _snapshots(self, reported: Reported, revision: Ints | None = None) -> pa.Table:
         return self._rows.snapshots(reported, self._kept.table, self._partitions, revision)
@@ -410,6 +412,30 @@ class Fold:
         if self._log is not None:
             self._log.rename(places)
 
+    def _forget_partitions(self, slack: int = _SLACK) -> None:
+        """Forget partitions of which nothing is left, so that keys that come and go do not pile
+        up."""
+        known = len(self._partitions)
+        if known <= slack or self._revisions is not None:
+            return
+        live = self._operator.live_partitions()
+        if live is None:
+            return
+        if self._log is not None:
+            live |= self._log.showing(len(live))
+        kept = np.flatnonzero(live)
+        if known <= 2 * len(kept) + slack:
+            return
+        self._compact(slack=0)
+        places = np.full(known, -1)
+        places[kept] = np.arange(len(kept))
+        self._operator.keep_partitions(kept)
+        self._kept.rename_partitions(places)
+        if self._log is not None:
+            self._log.keep_partitions(kept)
+        values = self._partitions.table().take(kept)
+        self._partitions = Partitions(self._rows.partition_schema, values)
+
     def _records_kept(self) -> int:
         if self._revisions is not None:
             return len(self._kept)
@@ -434,6 +460,7 @@ class Fold:
     def state(self) -> dict[str, Any]:
         """All there is to know, for ``core.state.pack``."""
         self._compact(slack=0)
+        self._forget_partitions(slack=64)
         state: dict[str, Any] = {
             "query": str(self.query),
             "latest": int(self._latest),

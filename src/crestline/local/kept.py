@@ -114,6 +114,12 @@ class Kept:
         self.table = self.table.take(ids).combine_chunks()
         return places
 
+    def rename_partitions(self, places: Ints) -> None:
+        """From now on partition i is known as ``places[i]``."""
+        renamed = places[np.asarray(self.table.column("_partition").to_numpy())]
+        place = self.table.column_names.index("_partition")
+        self.table = self.table.set_column(place, "_partition", pa.array(renamed))
+
     def state(self) -> bytes:
         return table_bytes(self.table)
 

@@ -10,7 +10,7 @@ from crestline.core.window import RangeWindow, RowsWindow, counts_rows
 from crestline.kernels.changes import diff_snapshots
 from crestline.language import Query
 from crestline.local.partitions import Partitions, plain_type
-from crestline.types import Ints
+from crestline.types import Bools, Ints
 
 _MOMENT = pa.timestamp("us", "UTC")
 _CHANGES = pa.array(["leave", "move", "enter"])
@@ -152,6 +152,17 @@ class ChangeLog:
 
     def rename(self, places: Ints) -> None:
         self.shown = places[self.shown]
+
+    def showing(self, partitions: int) -> Bools:
+        """Which partitions show anything."""
+        shows = np.zeros(partitions, np.bool_)
+        shows[: len(self._from) - 1] = np.diff(self._from) > 0
+        return shows
+
+    def keep_partitions(self, kept: Ints) -> None:
+        """Forget all partitions but these; the others must not show anything."""
+        known = kept[kept < len(self._from) - 1]
+        self._from = np.concatenate(([0], np.cumsum(np.diff(self._from)[known])))
 
     def state(self) -> dict[str, Ints]:
         return {"from": self._from, "shown": self.shown}
