@@ -34,6 +34,7 @@ from crestline.local.fold import LONG_AGO, Fold, reject_late
 from crestline.local.gate import REJECTS, Admitted, Gate, Rejects, table_bytes, table_from
 from crestline.planner import Plan, plan
 from crestline.spark.ledger import Ledger, slides_of
+from crestline.spark.warm import warm
 from crestline.types import Ints
 
 #: The bucket that also keeps the accounts.
@@ -118,6 +119,7 @@ class Prune:
     reading: Reading = field(default_factory=Reading)
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        warm()
         sieves = [_Sieve(member, self.reading) for member in self.members]
         task = _task_number()
         for table in _portions(batches):
@@ -376,6 +378,7 @@ class Step:
     def __call__(
         self, bucket: int, state: bytes | None, payloads: Iterable[bytes]
     ) -> tuple[pa.RecordBatch, bytes]:
+        warm()
         pieces = [unpack(payload) for payload in payloads]
         before = self._known(state)
         rows = _Rows()

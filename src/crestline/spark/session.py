@@ -1,0 +1,303 @@
+"""Starting Spark: a quiet session with settings that suit Crestline, or a plain word why not.
+
+Every setting here is a default. What the caller, ``spark-submit`` or ``spark-defaults.conf`` says
+wins; so what must be known before the Java process starts goes through the environment variables
+that Spark itself ranks below those.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections import deque
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from crestline.spark.failures import EngineError, explained
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["EngineError", "explained", "is_running", "start", "stop"]
+
+OLDEST_JAVA = 17
+_INSTALL_JAVA = (
+    f"Install Java {OLDEST_JAVA} or later (Debian, Ubuntu: apt-get install"
+    f" openjdk-{OLDEST_JAVA}-jre-headless) or run without Spark: --engine local"
+)
+_DRIVER_MEMORY = "2g"
+_LOOPBACK = "127.0.0.1"
+
+_PROGRESS_BAR = "spark.ui.showConsoleProgress"
+_DEFAULTS = {
+    "spark.app.name": "crestline",
+    "spark.ui.enabled": "false",
+    _PROGRESS_BAR: "false",
+    "spark.driver.maxResultSize": "0",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
+    # Times in nanoseconds come as integers instead of an error.
+    "spark.sql.legacy.parquet.nanosAsLong": "true",
+}
+
+#: Errors only. Those of failed tasks and queries are left out too: they reach the caller as an
+#: exception, and again here they would be pages of Java stack traces.
+_LOGGING = """\
+rootLogger.level = error
+rootLogger.appenderRef.stderr.ref = stderr
+logger.shell.name = org.apache.spark.api.python.PythonGatewayServer
+logger.shell.level = error
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = spark: %p %c{1}: %m%n%ex
+""" + "".join(
+    f"logger.raised{number}.name = org.apache.spark.{name}\nlogger.raised{number}.level = off\n"
+    for number, name in enumerate(
+        (
+            "SparkContext",
+            "executor.Executor",
+            "scheduler.TaskSetManager",
+            "sql.execution.datasources",
+            "sql.execution.streaming",
+            "util.SparkUncaughtExceptionHandler",
+            "util.Utils",
+        )
+    )
+)
+#: What Java says on stderr of every Spark and nobody can switch off.
+_NOISE = ("WARNING: Using incubator modules", "Picked up JAVA_TOOL_OPTIONS")
+
+
+def start(master: str | None = None, conf: Mapping[str, str] | None = None) -> SparkSession:
+    """The running Spark session, or a new one: on this machine's cores unless ``master`` says else.
+
+    ``conf`` wins over every default. On a session that runs already only those of its settings
+    take effect that can still be changed, and nothing else is touched.
+    """
+    wanted = dict(conf or {})
+    if master is not None:
+        wanted["spark.master"] = master
+    try:
+        from pyspark import SparkContext
+        from pyspark.sql import SparkSession
+    except ImportError as error:
+        raise EngineError(
+            f"PySpark is not installed ({error}). Install it (pip install 'crestline[spark]') or"
+            " run without Spark: --engine local"
+        ) from error
+    try:
+        _forget_the_dead(SparkContext, SparkSession)
+        if SparkContext._active_spark_context is not None:
+            return _active(SparkSession, wanted)
+        if SparkContext._gateway is None:
+            _launch(wanted)
+        return _fresh(SparkSession, wanted)
+    except Exception as error:
+        told = explained(error)
+        if told is None or told is error:
+            raise
+        raise told from error
+
+
+def is_running() -> bool:
+    """Whether ``start`` would return a session that runs already."""
+    context: Any = getattr(sys.modules.get("pyspark"), "SparkContext", None)
+    return context is not None and context._active_spark_context is not None
+
+
+def stop(session: SparkSession) -> None:
+    """Stop the session; one whose Java process has gone counts as stopped."""
+    try:
+        session.stop()
+    except Exception as error:
+        if explained(error) is None:
+            raise
+
+
+def _forget_the_dead(context: Any, spark: Any) -> None:
+    """PySpark holds on to a Java process that has gone, and then never starts another one."""
+    process = getattr(context._gateway, "proc", None) if context._gateway is not None else None
+    if process is not None and process.poll() is not None:
+        context._gateway = context._jvm = context._active_spark_context = None
+        spark._instantiatedSession = spark._activeSession = None
+
+
+def _active(spark: Any, wanted: Mapping[str, str]) -> SparkSession:
+    session: SparkSession = spark.builder.getOrCreate()
+    for key, value in wanted.items():
+        if session.conf.isModifiable(key):
+            session.conf.set(key, value)
+    return session
+
+
+def _fresh(spark: Any, wanted: Mapping[str, str]) -> SparkSession:
+    from pyspark import SparkConf
+
+    given = SparkConf()  # knows by now what spark-submit and spark-defaults.conf said
+    for key, value in wanted.items():
+        given.set(key, value)
+    given.setIfMissing("spark.master", "local[*]")
+    for key, value in _defaults(given.get("spark.master") or "").items():
+        given.setIfMissing(key, value)
+    if (given.get("spark.master") or "").startswith("local"):
+        # Workers on this machine run this Python, unless another one was named.
+        python = given.get("spark.pyspark.python") or sys.executable
+        os.environ.setdefault("PYSPARK_PYTHON", python)
+        os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    session: SparkSession = spark.builder.config(conf=given).getOrCreate()
+    if not given.contains("spark.log.level"):
+        session.sparkContext.setLogLevel("ERROR")
+    return session
+
+
+def _defaults(master: str) -> dict[str, str]:
+    if not master.startswith("local"):
+        return _DEFAULTS
+    return _DEFAULTS | {
+        # The machine's own name may resolve to nothing, or to an address that is not up.
+        "spark.driver.host": _LOOPBACK,
+        "spark.driver.bindAddress": _LOOPBACK,
+        "spark.sql.shuffle.partitions": str(_cores(master)),
+    }
+
+
+def _cores(master: str) -> int:
+    """
+    >>> _cores("local"), _cores("local[3]"), _cores("local[4, 2]"), _cores("local-cluster[2,3,512]")
+    (1, 3, 4, 6)
+    """
+    numbers = re.findall(r"\d+|\*", master)
+    if not numbers:
+        return 1
+    if numbers[0] == "*":
+        return len(os.sched_getaffinity(0))
+    return int(numbers[0]) * (int(numbers[1]) if master.startswith("local-cluster") else 1)
+
+
+# -- the Java process -----------------------------------------------------------------------------
+
+
+def _launch(wanted: Mapping[str, str]) -> None:
+    """Start Spark's Java process, or join the one of ``spark-submit``."""
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+
+    if "PYSPARK_GATEWAY_PORT" in os.environ:
+        SparkContext._ensure_initialized()
+        return
+    check_java()
+    check_master(wanted.get("spark.master", ""))
+    early = SparkConf(loadDefaults=False)
+    early.set(_PROGRESS_BAR, "false")  # Java would take itself for a shell and show one
+    for key, value in wanted.items():
+        early.set(key, value)
+    # A pipe is the only way to hear what Java says on stderr.
+    reading, writing = os.pipe()
+    launched, first_words = threading.Event(), deque[str](maxlen=20)
+    relay = threading.Thread(target=_relay, args=(reading, launched, first_words), daemon=True)
+    relay.start()
+    try:
+        with _environment(wanted.get("spark.master")):
+            gateway = launch_gateway(early, {"stderr": writing})  # type: ignore[no-untyped-call]
+    except Exception as error:
+        os.close(writing)
+        relay.join(timeout=5)
+        told = "".join(first_words).strip() or error
+        raise EngineError(f"Spark's Java process did not start: {told}") from error
+    launched.set()
+    os.close(writing)
+    SparkContext._ensure_initialized(gateway=gateway)
+    for key in wanted:  # or they would be the defaults of later sessions too
+        gateway.jvm.java.lang.System.clearProperty(key)
+
+
+def _relay(source: int, launched: threading.Event, first_words: deque[str]) -> None:
+    """Hand on what Java says, but for the noise; what it says before it runs is kept for a while.
+
+    Must not end before Java does, which would be stopped by a full pipe.
+    """
+    with open(source, encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            if not launched.is_set():
+                if not line.startswith((*_NOISE, "\tat ")):
+                    first_words.append(line)
+            elif not line.startswith(_NOISE):
+                with suppress(OSError, ValueError):  # a stderr that was closed
+                    sys.stderr.write(line)
+                    sys.stderr.flush()
+
+
+@contextmanager
+def _environment(master: str | None) -> Iterator[None]:
+    """The environment variables that Spark reads once, when its Java process starts."""
+    with tempfile.TemporaryDirectory(prefix="crestline-") as folder:
+        settings = {"SPARK_DRIVER_MEMORY": _DRIVER_MEMORY}
+        if master is None:  # Spark's own files and variables may name another one
+            elsewhere = {"MASTER", "SPARK_CONF_DIR", "SPARK_HOME"} & os.environ.keys()
+            master = "unknown" if elsewhere else "local[*]"
+        if master.startswith("local"):
+            settings["SPARK_LOCAL_IP"] = _LOOPBACK
+        settings |= {name: os.environ[name] for name in settings if name in os.environ}
+        logging = Path(folder, "log4j2.properties")
+        logging.write_text(_LOGGING)
+        options = os.environ.get("SPARK_SUBMIT_OPTS", "")  # the last of two values counts
+        settings["SPARK_SUBMIT_OPTS"] = f"-Dlog4j2.configurationFile={logging} {options}".strip()
+        before = {name: os.environ.get(name) for name in settings}
+        os.environ.update(settings)
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                if value is None:
+                    del os.environ[name]
+                else:
+                    os.environ[name] = value
+
+
+def check_java() -> None:
+    """Raise unless Java is there and new enough; looks where Spark's own scripts look."""
+    home = os.environ.get("JAVA_HOME")
+    java = os.path.join(home, "bin", "java") if home else shutil.which("java")
+    if java is None:
+        raise EngineError(f"Spark needs Java, and there is none on the PATH. {_INSTALL_JAVA}")
+    try:
+        said = subprocess.run([java, "-version"], capture_output=True, timeout=60, check=False)
+    except OSError as error:
+        where = f"JAVA_HOME is {home}, but {java}" if home else java
+        raise EngineError(f"Spark needs Java; {where} does not run. {_INSTALL_JAVA}") from error
+    text = (said.stderr + said.stdout).decode(errors="replace")
+    version = re.search(r'version "((?:1\.)?(\d+)[^"]*)"', text)
+    if version is None:
+        raise EngineError(f"Spark needs Java; {java} does not tell its version. {_INSTALL_JAVA}")
+    if int(version[2]) < OLDEST_JAVA:
+        raise EngineError(
+            f"Spark needs Java {OLDEST_JAVA} or later; {java} is {version[1]}. {_INSTALL_JAVA}"
+        )
+
+
+def check_master(master: str) -> None:
+    """Raise if none of a cluster's masters answers: Spark itself would try for a minute or two."""
+    if not master.startswith("spark://"):
+        return
+    reasons = []
+    for address in master.removeprefix("spark://").split(","):
+        host, _, port = address.rpartition(":")
+        try:
+            socket.create_connection((host, int(port)), timeout=10).close()
+            return
+        except (OSError, ValueError) as error:
+            reasons.append(f"{address}: {error}")
+    raise EngineError(
+        f"the Spark master does not answer ({'; '.join(reasons)}): is it running, and are the host"
+        " and port right (spark://host:7077)?"
+    )
