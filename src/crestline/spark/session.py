@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 __all__ = ["EngineError", "explained", "is_running", "start", "stop"]
 
 OLDEST_JAVA = 17
+#: All cores; a task that fails, say because its Python process died, is tried four times.
+LOCAL = "local[*,4]"
 _INSTALL_JAVA = (
     f"Install Java {OLDEST_JAVA} or later (Debian, Ubuntu: apt-get install"
     f" openjdk-{OLDEST_JAVA}-jre-headless) or run without Spark: --engine local"
@@ -146,7 +148,7 @@ def _fresh(spark: Any, wanted: Mapping[str, str]) -> SparkSession:
     given = SparkConf()  # knows by now what spark-submit and spark-defaults.conf said
     for key, value in wanted.items():
         given.set(key, value)
-    given.setIfMissing("spark.master", "local[*]")
+    given.setIfMissing("spark.master", LOCAL)
     for key, value in _defaults(given.get("spark.master") or "").items():
         given.setIfMissing(key, value)
     if (given.get("spark.master") or "").startswith("local"):
@@ -244,7 +246,7 @@ def _environment(master: str | None) -> Iterator[None]:
         settings = {"SPARK_DRIVER_MEMORY": _DRIVER_MEMORY}
         if master is None:  # Spark's own files and variables may name another one
             elsewhere = {"MASTER", "SPARK_CONF_DIR", "SPARK_HOME"} & os.environ.keys()
-            master = "unknown" if elsewhere else "local[*]"
+            master = "unknown" if elsewhere else LOCAL
         if master.startswith("local"):
             settings["SPARK_LOCAL_IP"] = _LOOPBACK
         settings |= {name: os.environ[name] for name in settings if name in os.environ}
