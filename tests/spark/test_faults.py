@@ -201,6 +201,14 @@ def test_a_folder_with_other_things_is_no_checkpoint(spark: Any, tmp_path: Path)
         run.follow()
 
 
+def test_a_checkpoint_that_was_only_begun_is_begun_again(tmp_path: Path) -> None:
+    """Killed before the name was final."""
+    (tmp_path / ".crestline.json.partial").write_text('{"form')
+    queries = named_queries(QUERY)
+    made = Checkpoint.at(tmp_path, queries, None)
+    assert Checkpoint.at(tmp_path, queries, None).id == made.id
+
+
 def test_a_damaged_state_file_is_refused(spark: Any, tmp_path: Path) -> None:
     run = Run(spark, tmp_path)
     run.add(0)

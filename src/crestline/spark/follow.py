@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _IDENTITY = "crestline.json"
+#: What a run that was killed may leave.
+_PARTIAL = f".{_IDENTITY}.partial"
 _FORMAT = 1
 
 
@@ -73,7 +75,7 @@ class Checkpoint:
         file = folder / _IDENTITY
         if file.exists():
             return cls(folder, _checked(file, wanted, buckets))
-        if folder.is_dir() and any(folder.iterdir()):
+        if folder.is_dir() and any(entry.name != _PARTIAL for entry in folder.iterdir()):
             raise StateError(
                 f"{folder} is no checkpoint of Crestline: name an empty or a new folder"
             )
@@ -87,7 +89,7 @@ class Checkpoint:
         }
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            partial = folder / f".{_IDENTITY}.partial"
+            partial = folder / _PARTIAL
             partial.write_text(json.dumps(identity, indent=2))
             partial.replace(file)
         except OSError as error:
