@@ -270,6 +270,15 @@ def test_a_file_that_is_not_what_its_name_says(tmp_path: Path) -> None:
         run(SPEC, path)
 
 
+def test_a_csv_that_breaks_off_late(tmp_path: Path) -> None:
+    """DuckDB gives up on a stray carriage return only when it reaches it, after the sample."""
+    path = tmp_path / "s.csv"
+    path.write_text("id,val\n" + "1,2\n" * 30_000 + "3,4\r5,6\n", newline="")
+    with pytest.raises(SourceError, match="stream 's' cannot be read: .*CSV") as caught:
+        ask("SELECT TOP 1 id FROM s [ROWS 2] ORDER BY val DESC", path)
+    assert "\n" not in str(caught.value), "the first line says it"
+
+
 @pytest.mark.parametrize("data", [42, None, [1, 2, 3], {"a": 1}.keys()], ids=repr)
 def test_things_that_are_no_stream(data: Any) -> None:
     with pytest.raises(CrestlineError):

@@ -251,7 +251,8 @@ def _text(files: list[str], ending: str, stream: str) -> Source:
         try:
             found = connection.sql(f"SELECT {quoted} FROM {scan}")
             yield from found.to_arrow_reader(BATCH_ROWS)
-        except duckdb.Error as error:
+        # What DuckDB finds once it reads reaches us through Arrow, as an error of Arrow's.
+        except (duckdb.Error, OSError, pa.ArrowException) as error:
             reason = str(error).split("\n")[0]
             raise SourceError(f"stream {stream!r} cannot be read: {reason}") from None
 

@@ -1,0 +1,1 @@
+"""How files of each format are laid out, and how Spark is told to read them."""
