@@ -28,6 +28,11 @@ def crestline(*arguments: object, stdin: str | None = None, code: int = 0) -> An
     return result
 
 
+def run_here(*arguments: object, stdin: str | None = None, code: int = 0) -> Any:
+    """``crestline run`` without Spark."""
+    return crestline("run", "--engine", "local", *arguments, stdin=stdin, code=code)
+
+
 def process(*arguments: object) -> list[str]:
     """The words that start ``crestline`` as a process of its own."""
     return [sys.executable, "-m", "crestline.cli", *map(str, arguments)]

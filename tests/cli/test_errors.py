@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.command import TOP, crestline, left_behind, write_scores
+from cli.command import TOP, crestline, left_behind, run_here, write_scores
 
 
 @pytest.fixture
@@ -32,9 +32,32 @@ def test_a_query_error_keeps_its_marked_place(scores: Path) -> None:
         ([TOP, "--stream", "scores.csv"], 2, "is not NAME=VALUE"),
         ([TOP, "-s", "s=a.csv", "-s", "s=b.csv"], 2, "gives 's' twice"),
         ([TOP, "-s", "s=missing.csv"], 3, "matches no parquet, csv or json lines file"),
-        ([TOP, "-s", "s={scores}", "--engine", "spark"], 2, "Spark engine is not available"),
         ([TOP, "-s", "s={scores}", "--engine", "abacus"], 2, "no engine 'abacus'"),
-        ([TOP, "-s", "s={scores}", "--follow"], 2, "--follow is not available"),
+        ([TOP, "-s", "s={scores}", "--conf", "spark.x"], 2, "is not NAME=VALUE"),
+        ([TOP, "-s", "s={scores}", "--engine", "local", "--conf", "a=b"], 2, "--conf is for Spark"),
+        ([TOP, "-s", "s={scores}", "--engine", "local", "--master", "x"], 2, "--master is for Sp"),
+        ([TOP, "-s", "s={scores}", "--engine", "local", "--follow"], 2, "--follow runs on Spark"),
+        ([TOP, "-s", "s={scores}", "--checkpoint", "c"], 2, "--checkpoint is for a run that foll"),
+        ([TOP, "-s", "s={scores}", "--trigger", "1 second"], 2, "add --follow"),
+        ([TOP, "-s", "s={scores}", "--follow", "--trigger", "often"], 2, "'often': give a time"),
+        ([TOP, "-s", "s={scores}", "--follow", "--out", "top.xlsx"], 2, ".jsonl, .ndjson, .csv"),
+        ([TOP, "-s", "s={scores}", "--follow", "--out", "{scores}"], 2, "is a file: a run that"),
+        ([f"{TOP} USING PA", "-s", "s={scores}", "--follow"], 2, "PA ("),
+        (
+            [
+                f"{TOP}; {TOP.replace(' s ', ' t ')}",
+                "-s",
+                "s={scores}",
+                "-s",
+                "t={scores}",
+                "--follow",
+            ],
+            2,
+            "these read s, t",
+        ),
+        ([TOP, "-s", "s={scores}", "--follow", "--out", "a", "--rejects", "a"], 2, "two folders"),
+        ([TOP, "-s", "s=no/*.csv", "--follow", "--trigger", "available-now"], 3, "matches no"),
+        ([TOP.replace("x", "y"), "-s", "s={scores}", "--follow"], 3, "no column 'y'"),
         ([TOP, "-s", "s={scores}", "--out", "top.xlsx"], 2, ".jsonl, .ndjson, .csv, .parquet"),
         ([f"{TOP} USING PA", "-s", "s={scores}"], 2, "PA ("),
         ([TOP.replace("x", "y"), "-s", "s={scores}"], 3, "no column 'y'"),
@@ -45,7 +68,11 @@ def test_a_query_error_keeps_its_marked_place(scores: Path) -> None:
 def test_a_run_that_cannot_be(
     scores: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], code: int, told: str
 ) -> None:
+    """All of it is told before Spark is started."""
+    from crestline.spark import session
+
     monkeypatch.chdir(scores.parent)
+    monkeypatch.setattr(session, "start", _never)
     filled = [argument.replace("{scores}", str(scores)) for argument in arguments]
     result = crestline("run", *filled, code=code)
     assert told in result.stderr
@@ -53,10 +80,14 @@ def test_a_run_that_cannot_be(
     assert [path.name for path in scores.parent.iterdir()] == [scores.name]
 
 
+def _never(*arguments: object) -> None:
+    raise AssertionError("Spark was started")
+
+
 def test_a_strict_run_ends_at_the_first_bad_record(tmp_path: Path) -> None:
     source = write_scores(tmp_path / "s.jsonl", [("a", 1), ("b", None)])
     out = tmp_path / "top.csv"
-    result = crestline("run", TOP, "-s", f"s={source}", "--strict", "--out", out, code=3)
+    result = run_here(TOP, "-s", f"s={source}", "--strict", "--out", out, code=3)
     assert "row 1, column 'x': score is NULL" in result.stderr
     assert not out.exists() and left_behind(tmp_path) == []
 
@@ -69,7 +100,7 @@ def test_a_failing_run_leaves_the_old_file_untouched(tmp_path: Path) -> None:
     for ending in ("csv", "jsonl", "parquet"):
         out, rejects = tmp_path / f"top.{ending}", tmp_path / "bad.csv"
         out.write_text("the old one")
-        crestline("run", query, "-s", f"s={source}", "--out", out, "--rejects", rejects,
+        run_here(query, "-s", f"s={source}", "--out", out, "--rejects", rejects,
                   "--strict", code=3)  # fmt: skip
         assert out.read_text() == "the old one"
         assert not rejects.exists() and left_behind(tmp_path) == []
@@ -78,9 +109,7 @@ def test_a_failing_run_leaves_the_old_file_untouched(tmp_path: Path) -> None:
 def test_results_and_rejects_need_two_files(scores: Path, tmp_path: Path) -> None:
     same = tmp_path / "same.csv"
     options = ("--out", same, "--rejects", same)
-    assert (
-        "different columns" in crestline("run", TOP, "-s", f"s={scores}", *options, code=2).stderr
-    )
+    assert "different columns" in run_here(TOP, "-s", f"s={scores}", *options, code=2).stderr
     assert not same.exists() and left_behind(tmp_path) == []
 
 
@@ -91,11 +120,11 @@ def test_a_fault_of_ours_is_called_one(scores: Path, monkeypatch: pytest.MonkeyP
         raise ZeroDivisionError("oh")
 
     monkeypatch.setattr(local, "named_queries", broken)
-    result = crestline("run", TOP, "-s", f"s={scores}", code=1)
+    result = run_here(TOP, "-s", f"s={scores}", code=1)
     assert "ZeroDivisionError: oh" in result.stderr and "fault of Crestline" in result.stderr
     assert "Traceback" not in result.stderr
     monkeypatch.setenv("CRESTLINE_DEBUG", "1")
-    result = crestline("run", TOP, "-s", f"s={scores}", code=1)
+    result = run_here(TOP, "-s", f"s={scores}", code=1)
     assert "Traceback" in result.stderr
 
 
@@ -109,7 +138,7 @@ def test_an_interrupted_run_ends_with_130(
 
     monkeypatch.setattr(BoundedRun, "__iter__", interrupted)
     out = tmp_path / "new" / "top.csv"
-    result = crestline("run", TOP, "-s", f"s={scores}", "--out", out, code=130)
+    result = run_here(TOP, "-s", f"s={scores}", "--out", out, code=130)
     assert "interrupted" in result.stderr and "Traceback" not in result.stderr
     assert not out.parent.exists()
 
@@ -124,6 +153,39 @@ def test_a_full_disk_is_an_error_of_the_data(
 
     monkeypatch.setattr(output.TextWriter, "write", full)
     out = tmp_path / "top.csv"
-    result = crestline("run", TOP, "-s", f"s={scores}", "--out", out, code=3)
+    result = run_here(TOP, "-s", f"s={scores}", "--out", out, code=3)
     assert "cannot write" in result.stderr and "No space left" in result.stderr
     assert not out.exists() and left_behind(tmp_path) == []
+
+
+def test_what_spark_says_is_shortened(scores: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from crestline.spark import session
+
+    said = "An error occurred.\n: java.lang.Oh: no\n" + "\tat org.apache.spark.X(X.scala:1)\n" * 50
+
+    def fail(*arguments: object) -> None:
+        raise type("Py4JJavaError", (Exception,), {"__module__": "py4j.protocol"})(said)
+
+    monkeypatch.setattr(session, "start", fail)
+    out = scores.parent / "top.csv"
+    told = crestline("run", TOP, "-s", f"s={scores}", "--out", out, code=4).stderr
+    assert "Spark failed: An error occurred. java.lang.Oh: no\n" in told
+    assert "CRESTLINE_DEBUG=1" in told and "org.apache" not in told
+    assert not out.exists() and left_behind(scores.parent) == []
+
+
+def test_master_and_settings_reach_spark(scores: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from crestline.spark import session
+
+    given: list[object] = []
+
+    def start(*arguments: object) -> None:
+        given.extend(arguments)
+        raise session.EngineError("no Spark today")
+
+    monkeypatch.setattr(session, "start", start)
+    options = ("--master", "local[3]", "--conf", "spark.a=b=c", "--conf", "spark.d=e")
+    for more in ((), ("--follow",)):
+        result = crestline("run", TOP, "-s", f"s={scores}", *options, *more, code=4)
+        assert "error: no Spark today" in result.stderr
+    assert given == ["local[3]", {"spark.a": "b=c", "spark.d": "e"}] * 2

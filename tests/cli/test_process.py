@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,12 +16,12 @@ import pytest
 from cli.command import BEST, TOP, environment, finished, left_behind, process, write_scores
 from crestline.streams import write
 
-HEAVY = ("numba", "duckdb", "pandas", "matplotlib")
+HEAVY = ("numba", "duckdb", "pandas", "matplotlib", "pyspark")
 
 
 def test_a_query_on_stdin_and_rows_on_stdout(tmp_path: Path) -> None:
     source = write_scores(tmp_path / "s.jsonl")
-    done = finished("run", "-", "--stream", f"s={source}", stdin=TOP)
+    done = finished("run", "--engine", "local", "-", "--stream", f"s={source}", stdin=TOP)
     assert done.returncode == 0, done.stderr
     assert [line.split("\t")[4] for line in done.stdout.splitlines()[1:]] == BEST
     assert "rows in" in done.stderr and "\x1b" not in done.stderr
@@ -41,7 +43,8 @@ def test_a_signal_leaves_no_unfinished_files(
     out.write_text("the old one")
     query = "SELECT TOP 100 id FROM s [ROWS 1000] ORDER BY score DESC"  # 30 million rows
     running = subprocess.Popen(
-        process("run", query, "-s", f"s={source}", "--out", out, "--rejects", tmp_path / "bad.csv"),
+        process("run", "--engine", "local", query, "-s", f"s={source}", "--out", out,
+                "--rejects", tmp_path / "bad.csv"),
         env=environment(), stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     try:
@@ -64,7 +67,7 @@ def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path) -> None:
     write("random", 20_000, source)
     query = "SELECT TOP 20 id FROM s [ROWS 100] ORDER BY score DESC"
     running = subprocess.Popen(
-        process("run", query, "-s", f"s={source}"),
+        process("run", "--engine", "local", query, "-s", f"s={source}"),
         env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
     assert running.stdout is not None and running.stderr is not None
@@ -87,13 +90,109 @@ def test_the_command_line_imports_nothing_heavy_by_itself() -> None:
     assert not {name.split(".")[0] for name in told.stdout.split()} & set(HEAVY)
 
 
-def test_a_terminal_gets_a_table_and_the_demo_moves(tmp_path: Path) -> None:
+def test_a_terminal_gets_a_table(tmp_path: Path) -> None:
     source = write_scores(tmp_path / "s.jsonl")
-    shown = _on_a_terminal("run", TOP, "-s", f"s={source}")
+    shown = _on_a_terminal("run", "--engine", "local", TOP, "-s", f"s={source}")
     assert "┃" in shown and "records kept" in shown
+
+
+def test_the_demo_moves_on_a_terminal(tmp_path: Path) -> None:
     demo = _on_a_terminal("demo", "--trades", "20000", "--seconds", "1", "--out", tmp_path / "demo")
-    assert "kept:" in demo and "\x1b[1A" in demo  # the cursor goes up to draw again
+    assert "Starting Spark" in demo and "top 10 of trades" in demo
+    assert "rows so far 20,000" in demo and "\x1b[1A" in demo  # the cursor goes up to draw again
     assert (tmp_path / "demo" / "ranks.png").exists()
+
+
+EVENTS = "SELECT TOP 2 id FROM s [RANGE 10 SECONDS SLIDE 5 SECONDS ON ts] ORDER BY score DESC"
+
+
+def test_an_interrupt_ends_a_following_run_well(tmp_path: Path) -> None:
+    stream, out, checkpoint = tmp_path / "s", tmp_path / "top.jsonl", tmp_path / "checkpoint"
+    stream.mkdir()
+    write("random", 1_000, stream / "1.parquet", rate=10)
+    running = subprocess.Popen(
+        process("run", EVENTS, "-s", f"s={stream}", "--follow", "--trigger", "100 ms",
+                "--out", out, "--checkpoint", checkpoint, "--master", "local[1]"),
+        env=environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True,
+    )  # fmt: skip
+    try:
+        _until(lambda: list(out.glob("part-*.jsonl")), running)
+        javas = _children(running.pid, "java")
+        assert javas
+        write("random", 200_000, stream / "2.parquet", rate=1_000)
+        time.sleep(0.4)  # most likely in the middle of the second round
+        running.send_signal(signal.SIGINT)
+        said, told = running.communicate(timeout=60)
+    finally:
+        running.kill()
+    assert (running.returncode, said) == (0, ""), told
+    assert "rounds         " in told and "remembered in" in told
+    assert not any(word in told for word in ("Traceback", "Exception", "Error"))
+    assert left_behind(tmp_path) == []
+    lines = [line for part in out.glob("part-*") for line in part.read_text().splitlines()]
+    assert lines and all(json.loads(line)["rank"] in (1, 2) for line in lines)
+    deadline = time.monotonic() + 20
+    while any(Path(f"/proc/{java}").exists() for java in javas):
+        assert time.monotonic() < deadline, "Java goes on"
+        time.sleep(0.1)
+
+
+def test_an_interrupt_ends_the_wait_for_the_first_file(tmp_path: Path) -> None:
+    running = subprocess.Popen(
+        process("run", EVENTS, "-s", f"s={tmp_path}", "--follow", "--json"),
+        env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert running.stderr is not None
+    try:
+        assert "waiting for the first file in" in running.stderr.readline()
+        running.send_signal(signal.SIGTERM)
+        said, told = running.communicate(timeout=40)
+    finally:
+        running.kill()
+    assert (running.returncode, said) == (0, "")
+    assert json.loads(told)["rounds"] == 0
+
+
+def test_an_interrupt_of_a_bounded_run_on_spark_leaves_nothing(tmp_path: Path) -> None:
+    source, out = tmp_path / "s.parquet", tmp_path / "top.csv"
+    write("random", 200_000, source)
+    query = "SELECT TOP 100 id FROM s [ROWS 1000] ORDER BY score DESC"  # 20 million rows
+    running = subprocess.Popen(
+        process("run", query, "-s", f"s={source}", "--out", out, "--master", "local[1]"),
+        env=environment(), stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        _until(lambda: _children(running.pid, "java"), running)
+        time.sleep(3)  # somewhere between Spark's start and the end
+        running.send_signal(signal.SIGINT)
+        _, told = running.communicate(timeout=60)
+    finally:
+        running.kill()
+    assert running.returncode == 130
+    assert "interrupted" in told and "Traceback" not in told and "Exception" not in told
+    assert not out.exists() and left_behind(tmp_path) == []
+
+
+def _until(found: Callable[[], object], running: subprocess.Popen[str]) -> None:
+    deadline = time.monotonic() + 120
+    while not found():
+        assert running.poll() is None and time.monotonic() < deadline, "it never came to that"
+        time.sleep(0.1)
+
+
+def _children(process_id: int, name: str) -> list[int]:
+    """The processes of that name that a process has started."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            told = (folder / "stat").read_text()
+        except OSError:
+            continue
+        command, rest = told[told.index("(") + 1 :].rsplit(")", 1)
+        if command == name and int(rest.split()[1]) == process_id:
+            found.append(int(folder.name))
+    return found
 
 
 def _on_a_terminal(*arguments: object) -> str:
@@ -112,5 +211,5 @@ def _on_a_terminal(*arguments: object) -> str:
         pass  # how a terminal without a writer ends
     finally:
         os.close(ours)
-    assert running.wait(timeout=40) == 0, shown.decode()
+    assert running.wait(timeout=60) == 0, shown.decode()
     return shown.decode()

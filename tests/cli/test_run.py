@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import crestline as library
-from cli.command import BEST, SCORES, TOP, crestline, left_behind, write_scores
+from cli.command import BEST, SCORES, TOP, left_behind, run_here, write_scores
 
 
 @pytest.fixture
@@ -23,27 +23,28 @@ def scores(tmp_path: Path) -> Path:
 
 
 def test_a_pipe_gets_all_rows_separated_by_tabs(scores: Path) -> None:
-    result = crestline("run", TOP, "--stream", f"s={scores}")
+    result = run_here(TOP, "--stream", f"s={scores}")
     lines = result.stdout.splitlines()
     assert lines[0] == "query\twindow_start\twindow_end\trank\tid\tx\tscore"
     assert [line.split("\t")[4] for line in lines[1:]] == BEST
     assert "rows in       6" in result.stderr
+    assert "engine        local, in this process" in result.stderr
     assert "result rows   4" in result.stderr
 
 
 def test_the_query_comes_from_a_file_or_from_stdin(scores: Path, tmp_path: Path) -> None:
     file = tmp_path / "top.sql"
     file.write_text(TOP)
-    expected = crestline("run", TOP, "-s", f"s={scores}").stdout
-    assert crestline("run", "--query", file, "-s", f"s={scores}").stdout == expected
-    assert crestline("run", "-", "-s", f"s={scores}", stdin=TOP).stdout == expected
-    assert crestline("run", "--query", "-", "-s", f"s={scores}", stdin=TOP).stdout == expected
+    expected = run_here(TOP, "-s", f"s={scores}").stdout
+    assert run_here("--query", file, "-s", f"s={scores}").stdout == expected
+    assert run_here("-", "-s", f"s={scores}", stdin=TOP).stdout == expected
+    assert run_here("--query", "-", "-s", f"s={scores}", stdin=TOP).stdout == expected
 
 
 @pytest.mark.parametrize("ending", [".csv", ".jsonl", ".ndjson", ".parquet"])
 def test_a_file_holds_what_the_library_returns(scores: Path, tmp_path: Path, ending: str) -> None:
     out = tmp_path / "new" / f"top{ending}"
-    result = crestline("run", TOP, "-s", f"s={scores}", "--out", out)
+    result = run_here(TOP, "-s", f"s={scores}", "--out", out)
     assert result.stdout == ""
     back = "SELECT TOP 9 rank AS r, id, x FROM out [ROWS 4 SLIDE 4] ORDER BY x DESC"
     again = library.run(back, {"out": str(out)})
@@ -62,7 +63,7 @@ def test_times_in_text_files_are_iso_8601_in_utc(tmp_path: Path) -> None:
     source.write_text("t,x\n2024-03-01T12:00:00+02:00,1\n2024-03-01T12:00:07.5+02:00,2\n")
     query = "SELECT TOP 1 x, t FROM s [RANGE 10 SECONDS SLIDE 5 SECONDS ON t] ORDER BY x DESC"
     for ending in ("csv", "jsonl"):
-        crestline("run", query, "-s", f"s={source}", "--out", tmp_path / f"out.{ending}")
+        run_here(query, "-s", f"s={source}", "--out", tmp_path / f"out.{ending}")
     with (tmp_path / "out.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert [row["window_end"] for row in rows] == [
@@ -77,7 +78,7 @@ def test_times_in_text_files_are_iso_8601_in_utc(tmp_path: Path) -> None:
 def test_json_puts_the_summary_on_stdout_beside_a_file(scores: Path, tmp_path: Path) -> None:
     out, rejects = tmp_path / "top.csv", tmp_path / "bad.csv"
     options = ("--json", "--out", out, "--rejects", rejects)
-    told = json.loads(crestline("run", TOP, "-s", f"s={scores}", *options).stdout)
+    told = json.loads(run_here(TOP, "-s", f"s={scores}", *options).stdout)
     (query,) = told["queries"]
     assert told["engine"] == "local" and told["rejects"] == str(rejects)
     assert (query["rows_in"], query["result_rows"], query["output"]) == (6, 4, str(out))
@@ -85,13 +86,13 @@ def test_json_puts_the_summary_on_stdout_beside_a_file(scores: Path, tmp_path: P
 
 
 def test_json_without_a_file_puts_rows_on_stdout_and_the_summary_on_stderr(scores: Path) -> None:
-    result = crestline("run", TOP, "-s", f"s={scores}", "--json")
+    result = run_here(TOP, "-s", f"s={scores}", "--json")
     assert [json.loads(line)["id"] for line in result.stdout.splitlines()] == BEST
     assert json.loads(result.stderr)["queries"][0]["rows_in"] == 6
 
 
 def test_quiet_says_nothing(scores: Path, tmp_path: Path) -> None:
-    result = crestline("run", TOP, "-s", f"s={scores}", "--out", tmp_path / "top.csv", "--quiet")
+    result = run_here(TOP, "-s", f"s={scores}", "--out", tmp_path / "top.csv", "--quiet")
     assert result.output == ""
 
 
@@ -99,17 +100,17 @@ SEVERAL = f"CREATE QUERY best AS {TOP}; SELECT TOP 1 x FROM s [ROWS 6 SLIDE 6] O
 
 
 def test_several_queries_on_a_pipe_have_a_header_each(scores: Path) -> None:
-    result = crestline("run", SEVERAL, "-s", f"s={scores}")
+    result = run_here(SEVERAL, "-s", f"s={scores}")
     first, second = result.stdout.split("\n\n")
     assert [line.split("\t")[0] for line in first.splitlines()] == ["query"] + ["best"] * 4
     assert second.splitlines()[1].split("\t") == ["query_2", "0", "6", "1", "1", "1"]
 
 
 def test_several_queries_go_to_a_file_each(scores: Path, tmp_path: Path) -> None:
-    crestline("run", SEVERAL, "-s", f"s={scores}", "--out", f"{tmp_path}/top-{{query}}.csv")
+    run_here(SEVERAL, "-s", f"s={scores}", "--out", f"{tmp_path}/top-{{query}}.csv")
     assert (tmp_path / "top-best.csv").read_text().count("\n") == 5
     assert (tmp_path / "top-query_2.csv").read_text().count("\n") == 2
-    crestline("run", SEVERAL, "-s", f"s={scores}", "--out", tmp_path / "folder")
+    run_here(SEVERAL, "-s", f"s={scores}", "--out", tmp_path / "folder")
     names = sorted(path.name for path in (tmp_path / "folder").iterdir())
     assert names == ["best.parquet", "query_2.parquet"]
 
@@ -118,13 +119,13 @@ def test_several_queries_with_different_columns_do_not_fit_into_one_file(
     scores: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "top.csv"
-    result = crestline("run", SEVERAL, "-s", f"s={scores}", "--out", out, code=2)
+    result = run_here(SEVERAL, "-s", f"s={scores}", "--out", out, code=2)
     assert "top-{query}.csv" in result.stderr and "folder" in result.stderr
     assert not out.exists()
 
 
 def test_several_queries_with_the_same_columns_share_a_file(scores: Path, tmp_path: Path) -> None:
-    crestline("run", f"{TOP}; {TOP}", "-s", f"s={scores}", "--out", tmp_path / "top.csv")
+    run_here(f"{TOP}; {TOP}", "-s", f"s={scores}", "--out", tmp_path / "top.csv")
     with (tmp_path / "top.csv").open() as file:
         assert [row["query"] for row in csv.DictReader(file)] == ["query_1"] * 4 + ["query_2"] * 4
 
@@ -132,7 +133,7 @@ def test_several_queries_with_the_same_columns_share_a_file(scores: Path, tmp_pa
 def test_bad_records_are_counted_and_written(tmp_path: Path) -> None:
     source = write_scores(tmp_path / "s.jsonl", [*SCORES, ("g", None), ("h", None)])
     rejects = tmp_path / "bad.jsonl"
-    result = crestline("run", TOP, "-s", f"s={source}", "--rejects", rejects)
+    result = run_here(TOP, "-s", f"s={source}", "--rejects", rejects)
     assert "set aside     2: score is NULL 2" in result.stderr
     found = [json.loads(line) for line in rejects.read_text().splitlines()]
     assert [(row["row"], row["column"], row["reason"]) for row in found] == [
@@ -143,33 +144,33 @@ def test_bad_records_are_counted_and_written(tmp_path: Path) -> None:
 
 def test_it_says_so_if_every_record_was_set_aside(tmp_path: Path) -> None:
     source = write_scores(tmp_path / "s.jsonl", [("a", "high"), ("b", "low")])
-    result = crestline("run", TOP, "-s", f"s={source}")
+    result = run_here(TOP, "-s", f"s={source}")
     assert "Every record was set aside: not a number." in result.stderr
 
 
 def test_it_says_so_if_nothing_came_in(tmp_path: Path) -> None:
     (tmp_path / "s.csv").write_text("id,x\n")
-    assert "holds no records" in crestline("run", TOP, "-s", f"s={tmp_path}/s.csv").stderr
+    assert "holds no records" in run_here(TOP, "-s", f"s={tmp_path}/s.csv").stderr
     (tmp_path / "empty.csv").write_text("")
     for ending in ("csv", "jsonl", "parquet"):
         out = tmp_path / f"out.{ending}"
-        crestline("run", TOP, "-s", f"s={tmp_path}/empty.csv", "--out", out)
+        run_here(TOP, "-s", f"s={tmp_path}/empty.csv", "--out", out)
         assert out.exists()
     where = TOP.replace("ORDER", "WHERE x > 100 ORDER")
     source = write_scores(tmp_path / "s.jsonl")
-    assert "WHERE lets no record through" in crestline("run", where, "-s", f"s={source}").stderr
+    assert "WHERE lets no record through" in run_here(where, "-s", f"s={source}").stderr
 
 
 def test_a_terminal_shows_the_first_and_the_last_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from crestline.cli import run, show
+    from crestline.cli import bounded, show
 
     written: list[Any] = []
     monkeypatch.setattr(show.Shown, "print", lambda self, console: written.append(self))
-    monkeypatch.setattr(run, "sys", _Terminal())
+    monkeypatch.setattr(bounded, "sys", _Terminal())
     source = write_scores(tmp_path / "s.jsonl", [(f"r{i:03}", i) for i in range(300)])
-    crestline("run", "SELECT TOP 1 id FROM s [ROWS 1] ORDER BY x DESC", "-s", f"s={source}",
+    run_here("SELECT TOP 1 id FROM s [ROWS 1] ORDER BY x DESC", "-s", f"s={source}",
               "--show", 5)  # fmt: skip
     (shown,) = written
     assert (shown.total, shown.hidden) == (300, 295)

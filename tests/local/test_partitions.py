@@ -9,7 +9,6 @@ import pyarrow as pa
 import pytest
 
 import crestline
-
 from local.by_sql import expected_table
 from local.engines import assert_same_rows, catalogue, rows_of, run, supports
 from oracle import Spec

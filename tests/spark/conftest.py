@@ -19,5 +19,5 @@ def spark() -> Iterator[Any]:
     yield session
     stop(session)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)  # sockets that py4j leaves to the collector
+        warnings.simplefilter("ignore", ResourceWarning)  # py4j leaves sockets to the collector
         gc.collect()

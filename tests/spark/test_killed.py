@@ -59,7 +59,8 @@ def parts(folder: Path) -> dict[str, bytes]:
 
 def rows(folder: Path) -> list[dict[str, Any]]:
     """In the order of the rounds that brought them; within one, by moment and partition."""
-    return [row for file in sorted(folder.glob("part-*")) for row in pq.read_table(file).to_pylist()]
+    tables = [pq.read_table(file) for file in sorted(folder.glob("part-*"))]
+    return [row for table in tables for row in table.to_pylist()]
 
 
 @pytest.mark.parametrize("emit", ["", " EMIT CHANGES"])

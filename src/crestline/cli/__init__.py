@@ -33,6 +33,7 @@ Continuous top-k queries over sliding windows: exact, and keeping only what can 
   1    a fault of Crestline (CRESTLINE_DEBUG=1 shows the traceback)
   2    the command or the query is wrong, or cannot be run as asked
   3    the data is: it cannot be read, or --strict met a bad record
+  4    Spark could not start, or failed
   130  interrupted with Ctrl-C; unfinished files are removed
 """
 

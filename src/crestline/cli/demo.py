@@ -1,21 +1,28 @@
-"""``crestline demo``: a stream of trades, and its top 10 changing before your eyes."""
+"""``crestline demo``: a stream of trades on Spark, and its top 10 changing before your eyes."""
 
 from __future__ import annotations
 
+import shutil
 import sys
+import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
-from itertools import chain
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from crestline.cli.errors import Misuse
 
 if TYPE_CHECKING:
-    from crestline.cli.live import Snapshot
-    from crestline.local import Session
+    import pyarrow as pa
+
+    from crestline.cli.engine import Started
+    from crestline.cli.trades import Snapshot
+    from crestline.local import Metrics
+    from crestline.spark.follow import Round
 
 QUERY = """\
 -- The 10 largest trades of the last minute, every 5 seconds.
@@ -23,13 +30,12 @@ SELECT TOP 10 symbol, price, size, ts
 FROM trades [RANGE 1 MINUTE SLIDE 5 SECONDS ON ts]
 ORDER BY price * size DESC
 """
-#: Trades a second of event time, and the seed.
-RATE, SEED = 1_000, 7
-#: Trades pushed at a time: few for a smooth show, many where nobody watches.
-_LIVE_BATCH, _PLAIN_BATCH = 1_000, 10_000
+#: Trades a second of event time, the seed, and trades to a file: those of one slide.
+RATE, SEED, _FILE_ROWS = 1_000, 7, 5_000
 _SLIDE_SECONDS = 5
-#: How many results are printed where there is no terminal, and pictures a second where there is.
-_PRINTED, _FRAMES = 4, 12
+#: How many results are printed where there is no terminal, and how long the stream takes there.
+_PRINTED, _PLAIN_SECONDS = 4, 6.0
+_TRIGGER, _GLANCE = "100 ms", 0.05
 
 
 def demo(
@@ -38,7 +44,7 @@ def demo(
     ] = "crestline-demo",
     seconds: Annotated[
         float, typer.Option(min=0, metavar="N", help="How long the show lasts on a terminal.")
-    ] = 16.0,
+    ] = 20.0,
     live: Annotated[
         bool, typer.Option("--live/--no-live", help="Show every change, or print a few results.")
     ] = True,
@@ -46,11 +52,12 @@ def demo(
         int, typer.Option(min=1, metavar="N", help="How many trades there are, 1,000 a second.")
     ] = 600_000,
 ) -> None:
-    """Watch the top 10 of a stream of trades change.
+    """Watch the top 10 of a stream of trades change, on Spark.
 
-    Ten minutes of trades pass in a quarter of a minute. Without a terminal a
-    few results are printed instead. Leaves the results, the query and a
-    picture in FOLDER.
+    Files of generated trades appear in a folder, and a Spark streaming query on
+    this machine follows them: ten minutes of trades in 20 seconds. Without a
+    terminal a few results are printed instead. Leaves the results, the query
+    and a picture in FOLDER.
 
     \b
     [bold]Examples[/]
@@ -62,99 +69,197 @@ def demo(
     if folder.exists() and not folder.is_dir():
         raise Misuse(f"{out!r} is a file: give --out the name of a folder")
     print(QUERY)
-    print(f"over {trades:,} generated trades, in this process (running it on Spark is to come).\n")
-    import crestline
-    from crestline.cli.output import Outputs, write_whole
-    from crestline.cli.picture import rank_picture
-
-    session = crestline.open(QUERY)
+    print(f"over {trades:,} generated trades, on Spark on this machine. Starting Spark ...\n")
+    sys.stdout.flush()
     began = time.perf_counter()
-    with Outputs() as outputs:
+    from crestline.cli.engine import spark
+    from crestline.cli.output import write_table, write_whole
+    from crestline.cli.picture import rank_picture
+    from crestline.cli.trades import snapshots
+
+    _clear(folder / "results")
+    with spark(None, None, quiet=True) as started:
         watched = live and sys.stdout.isatty()
-        tables = _pushed(session, trades, _LIVE_BATCH if watched else _PLAIN_BATCH)
-        first = next(tables)
-        writer = outputs.open(folder / "results.parquet", first.schema)
-        steps = _written(chain([first], tables), writer.write)
-        seen = (
-            _show_live(steps, session, trades, seconds) if watched else _print_some(steps, trades)
-        )
+        rows, metrics = _follow(started, folder, trades, seconds if watched else None)
+    write_table(folder / "results.parquet", rows)
     write_whole(folder / "query.sql", QUERY.encode())
-    write_whole(folder / "ranks.png", rank_picture(seen))
-    _tell(session, folder, trades, time.perf_counter() - began)
+    write_whole(folder / "ranks.png", rank_picture(snapshots(rows)))
+    _tell(metrics, folder, trades, time.perf_counter() - began, started.seconds)
 
 
-def _pushed(session: Session, trades: int, batch_rows: int) -> Iterator[Any]:
-    """The results due after each batch of trades, and those due at the end."""
-    from crestline.streams import generate
+def _clear(results: Path) -> None:
+    """Remove the parts of an earlier demo, and nothing else."""
+    from crestline.cli.parts import NOTE
 
-    for batch in generate("trades", trades, SEED, rate=RATE, batch_rows=batch_rows):
-        yield session.push(batch)
-    yield session.finish()
-
-
-def _written(tables: Iterator[Any], write: Callable[[Any], None]) -> Iterator[list[Snapshot]]:
-    from crestline.cli.live import snapshots
-
-    for table in tables:
-        write(table)
-        yield snapshots(table)
+    if (results / NOTE).exists():
+        shutil.rmtree(results)
 
 
-def _show_live(
-    steps: Iterator[list[Snapshot]], session: Session, trades: int, seconds: float
-) -> list[Snapshot]:
-    """Draw the latest result again and again, at a pace that takes ``seconds`` in all."""
-    from rich.live import Live
+def _follow(
+    started: Started, folder: Path, trades: int, seconds: float | None
+) -> tuple[pa.Table, Metrics]:
+    """Follow the trades as they come, to the last; ``seconds`` is how long that takes on a
+    terminal, None means that there is none."""
+    import pyarrow as pa
 
-    from crestline.cli.live import view
+    from crestline.cli.following import interrupts
+    from crestline.cli.parts import parts_of
+    from crestline.local import named_queries
+    from crestline.spark.follow import Checkpoint, Follow
+    from crestline.spark.session import hush
 
-    seen: list[Snapshot] = []
-    pause = seconds / (trades / _LIVE_BATCH + 1)
-    began = drawn = time.monotonic()
-    with Live(auto_refresh=False) as screen:
-        for number, fresh in enumerate(steps, 1):
-            seen += fresh
-            time.sleep(max(0.0, began + number * pause - time.monotonic()))
-            if seen and (fresh or time.monotonic() - drawn > 1 / _FRAMES):
-                before = seen[-2] if len(seen) > 1 else None
-                screen.update(view(seen[-1], before, session.metrics), refresh=True)
-                drawn = time.monotonic()
-    return seen
+    queries = named_queries(QUERY)
+    (name,) = queries
+    tables: list[pa.Table] = []
+    metrics: dict[str, Metrics] = {}
+    with ExitStack() as stack:
+        scratch = Path(stack.enter_context(_scratch()))
+        checkpoint = Checkpoint.at(scratch / "checkpoint", queries, None)
+        parts = parts_of(str(folder / "results"), queries)[name]
+        parts.claim(checkpoint.id, None)
+        pace = _PLAIN_SECONDS if seconds is None else seconds
+        feeder = stack.enter_context(_feeding(scratch / "trades", trades, pace))
+        show, draw = _shown(stack, trades, watched=seconds is not None)
+
+        def take(round: Round) -> None:
+            parts.write(round.number, round.rows[name])
+            tables.append(round.rows[name])
+            metrics.update(round.metrics)
+            show(round)
+            feeder.go_on()
+
+        run = Follow(
+            started.session, queries, str(scratch / "trades"), checkpoint, take, trigger=_TRIGGER
+        )
+        asked = stack.enter_context(interrupts())
+        stack.callback(run.stop)
+        run.start()
+        while name not in metrics or metrics[name].rows_in < trades:
+            if asked():
+                hush()
+                raise KeyboardInterrupt
+            run.wait(_GLANCE)
+            feeder.check()
+            draw()
+    return pa.concat_tables(tables), metrics[name]
 
 
-def _print_some(steps: Iterator[list[Snapshot]], trades: int) -> list[Snapshot]:
-    """Print a few results, evenly spaced, and do not wait."""
-    from crestline.cli.live import plain_view
-
-    seen: list[Snapshot] = []
-    expected = trades / RATE / _SLIDE_SECONDS
-    wanted = {round(expected * part / _PRINTED) for part in range(1, _PRINTED + 1)}
-    for fresh in steps:
-        for snapshot in fresh:
-            before = seen[-1] if seen else None
-            seen.append(snapshot)
-            if len(seen) in wanted:
-                print(plain_view(snapshot, before), end="\n\n")
-    return seen
+def _scratch() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="crestline-demo-", ignore_cleanup_errors=True)
 
 
-def _tell(session: Session, folder: Path, trades: int, seconds: float) -> None:
+class _Feeder(threading.Thread):
+    """Writes the trades of one slide after another into a folder, at a pace.
+
+    The first file is there at once. The others wait until it has been taken in, so that the show
+    begins when Spark has warmed up.
+    """
+
+    def __init__(self, folder: Path, trades: int, seconds: float) -> None:
+        super().__init__(name="trades", daemon=True)
+        self._folder = folder
+        self._pause = seconds * _FILE_ROWS / trades
+        self._ready, self._over = threading.Event(), threading.Event()
+        self._failure: BaseException | None = None
+        from crestline.streams import generate
+
+        self._batches = generate("trades", trades, SEED, rate=RATE, batch_rows=_FILE_ROWS)
+        folder.mkdir()
+        self._write(0, next(self._batches))
+
+    def _write(self, number: int, batch: pa.RecordBatch) -> None:
+        import pyarrow as pa
+
+        from crestline.cli.output import write_table
+
+        write_table(self._folder / f"trades-{number:05}.parquet", pa.table(batch))
+
+    def go_on(self) -> None:
+        self._ready.set()
+
+    def check(self) -> None:
+        """Raise what made it fail, if it did."""
+        if self._failure is not None:
+            raise self._failure
+
+    def run(self) -> None:
+        self._ready.wait()
+        began = time.monotonic()
+        try:
+            for number, batch in enumerate(self._batches, 1):
+                if self._over.wait(max(0.0, began + number * self._pause - time.monotonic())):
+                    return
+                self._write(number, batch)
+        except Exception as error:
+            self._failure = error
+
+    def end(self) -> None:
+        self._over.set()
+        self._ready.set()
+        self.join()
+
+
+@contextmanager
+def _feeding(folder: Path, trades: int, seconds: float) -> Iterator[_Feeder]:
+    feeder = _Feeder(folder, trades, seconds)
+    feeder.start()
+    try:
+        yield feeder
+    finally:
+        feeder.end()
+
+
+def _shown(
+    stack: ExitStack, trades: int, *, watched: bool
+) -> tuple[Callable[[Round], None], Callable[[], None]]:
+    """What to do with a round, and now and then, so that it is seen."""
+    from crestline.local import named_queries
+
+    if not watched:
+        return _Printed(trades).take, lambda: None
+    from crestline.cli.watch import Screen, Watch
+
+    screen = stack.enter_context(Screen(Watch(named_queries(QUERY))))
+    return screen.take, screen.draw
+
+
+class _Printed:
+    """A few results, evenly spaced, as lines of text."""
+
+    def __init__(self, trades: int) -> None:
+        expected = trades / RATE / _SLIDE_SECONDS
+        self._wanted = {round(expected * part / _PRINTED) for part in range(1, _PRINTED + 1)}
+        self._seen: list[Snapshot] = []
+
+    def take(self, round: Round) -> None:
+        from crestline.cli.trades import plain_view, snapshots
+
+        (table,) = round.rows.values()
+        for snapshot in snapshots(table):
+            before = self._seen[-1] if self._seen else None
+            self._seen.append(snapshot)
+            if len(self._seen) in self._wanted:
+                print(plain_view(snapshot, before), end="\n\n", flush=True)
+
+
+def _tell(metrics: Metrics, folder: Path, trades: int, seconds: float, start: float) -> None:
     from crestline.cli.summary import kept
 
-    metrics = session.metrics
     query = folder / "query.sql"
     print(f"""
-{metrics.rows_in:,} trades in {seconds:.1f} s, {metrics.seconds:.2f} s of it in the engine
+{metrics.rows_in:,} trades in {seconds:.1f} s, {start:.1f} s of it to start Spark
 records kept: {kept(metrics)}
 
 In {folder}:
-  results.parquet  the {metrics.result_rows:,} result rows
+  results/         the results as they came, a part for each round
+  results.parquet  all {metrics.result_rows:,} result rows
   query.sql        the query
   ranks.png        how the ranks changed
 
-Try next, the same trades from a file and the plan of the query:
+Try next, the same trades from a file, once and as a stream, and the plan of the query:
   crestline generate trades --rows {trades} --rate {RATE} --seed {SEED} --out trades.parquet
   crestline run --query {query} --stream trades=trades.parquet
+  crestline run --query {query} --stream trades=trades.parquet --follow
   crestline explain --query {query}""")
 
 

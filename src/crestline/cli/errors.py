@@ -12,7 +12,8 @@ from typer.core import TyperGroup
 
 from crestline.core.errors import CrestlineError, RecordError, SourceError, StateError
 
-INTERNAL, USAGE, DATA, INTERRUPTED = 1, 2, 3, 130
+#: ENGINE: Spark could not start, or failed for a reason that lies outside the query and its data.
+INTERNAL, USAGE, DATA, ENGINE, INTERRUPTED = 1, 2, 3, 4, 130
 #: What a shell reports for a program that wrote into a closed pipe (``crestline run ... | head``).
 BROKEN_PIPE = 141
 
@@ -29,9 +30,37 @@ def exit_code(error: BaseException) -> int:
     """
     if isinstance(error, SourceError | RecordError | StateError):
         return DATA
+    if _is_of_spark(error):
+        return ENGINE
     if isinstance(error, CrestlineError):
         return USAGE
     return INTERRUPTED if isinstance(error, KeyboardInterrupt) else INTERNAL
+
+
+def _is_of_spark(error: BaseException) -> bool:
+    """Told by the names of the classes: their modules take long to import, or are not there."""
+    if type(error).__module__.split(".")[0] in ("pyspark", "py4j"):
+        return True
+    return any(
+        (kind.__module__, kind.__name__) == ("crestline.spark.failures", "EngineError")
+        for kind in type(error).__mro__
+    )
+
+
+def shortened(message: str) -> str:
+    """What Spark says, without pages of Java stack traces.
+
+    >>> shortened("An error occurred.\\n: java.io.IOException: oh\\n\\tat org.apache.spark...")
+    'An error occurred. java.io.IOException: oh'
+    """
+    lines = [line.strip().removeprefix(": ") for line in message.splitlines()]
+    told = [line for line in lines if line and not line.startswith(_TRACES)]
+    text = " ".join(told[:3])
+    return text if len(text) <= _SHORT else text[: _SHORT - 3] + "..."
+
+
+_TRACES = ("at ", "...", "Caused by", "Driver stacktrace", "JVM stacktrace")
+_SHORT = 500
 
 
 class Commands(TyperGroup):
@@ -51,6 +80,13 @@ class Commands(TyperGroup):
             raise typer.Exit(exit_code(error)) from error
 
 
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # an error that asks Java for its text after Java has gone
+        return type(error).__name__
+
+
 def tell(error: BaseException, command: str | None = None) -> None:
     """Say on stderr what went wrong, with a traceback only if CRESTLINE_DEBUG asks for it."""
     from rich.console import Console
@@ -66,6 +102,10 @@ def tell(error: BaseException, command: str | None = None) -> None:
         message = str(error)
         if isinstance(error, Misuse) and command:
             message += f"\nsee: crestline {command} --help"
+    elif _is_of_spark(error):
+        message = (
+            f"Spark failed: {shortened(_text(error))}\nCRESTLINE_DEBUG=1 shows all that it said."
+        )
     else:
         message = (
             f"{type(error).__name__}: {error}\nThis is a fault of Crestline, not of your query or"
@@ -75,4 +115,15 @@ def tell(error: BaseException, command: str | None = None) -> None:
     console.print(Text.assemble(("error: ", "bold red"), message), soft_wrap=True)
 
 
-__all__ = ["DATA", "INTERNAL", "INTERRUPTED", "USAGE", "Commands", "Misuse", "exit_code", "tell"]
+__all__ = [
+    "DATA",
+    "ENGINE",
+    "INTERNAL",
+    "INTERRUPTED",
+    "USAGE",
+    "Commands",
+    "Misuse",
+    "exit_code",
+    "shortened",
+    "tell",
+]

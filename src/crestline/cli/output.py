@@ -42,6 +42,13 @@ class FileWriter(Writer, Protocol):
     def abandon(self) -> None: ...
 
 
+def write_fully(file: BinaryIO, text: bytes) -> None:
+    """All of the text: stdout without a buffer (PYTHONUNBUFFERED) may take less at a time."""
+    rest = memoryview(text)
+    while rest:
+        rest = rest[file.write(rest) :]
+
+
 class TextWriter:
     """A header, then lines; ``lines`` turns a batch into text."""
 
@@ -49,11 +56,11 @@ class TextWriter:
         self, file: BinaryIO, lines: Callable[[pa.RecordBatch], bytes], header: bytes = b""
     ) -> None:
         self._file, self._lines = file, lines
-        file.write(header)
+        write_fully(file, header)
 
     def write(self, table: pa.Table) -> None:
         for batch in table.to_batches(max_chunksize=TEXT_ROWS):
-            self._file.write(self._lines(batch))
+            write_fully(self._file, self._lines(batch))
 
     def close(self) -> None:
         self._file.flush()
@@ -214,13 +221,31 @@ def _sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
+def write_table(path: Path, table: pa.Table) -> None:
+    """A file of one table, in place of one that was there, complete or not there at all."""
+    try:
+        file = _File(path, table.schema)
+    except OSError as error:
+        raise _cannot_write(path, error) from error
+    try:
+        file.write(table)
+        file.close()
+        file.appear()
+    finally:
+        file.remove()
+
+
 def write_whole(path: Path, content: bytes) -> None:
     """A small file of any kind, complete or not there at all."""
     partial = path.with_name(f".{path.name}.partial-{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_bytes(content)
+        with partial.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
         partial.replace(path)
+        _sync_folder(path.parent)
     except OSError as error:
         raise _cannot_write(path, error) from error
     finally:
@@ -236,6 +261,12 @@ def check_file_name(path: Path) -> None:
         )
 
 
+def check_query_name(name: str) -> None:
+    """Raise Misuse if a file or folder cannot be called after the query."""
+    if "/" in name or "\0" in name or name.startswith("."):
+        raise Misuse(f"the query name {name!r} cannot be part of a file name: rename it")
+
+
 def destinations(out: str, schemas: Mapping[str, pa.Schema]) -> dict[str, Path]:
     """The file of each query: one for all, one each by ``{query}``, or a folder of parquet files.
 
@@ -246,8 +277,7 @@ def destinations(out: str, schemas: Mapping[str, pa.Schema]) -> dict[str, Path]:
     folder = not Path(out).suffix or out.endswith("/") or Path(out).is_dir()
     if folder or PLACEHOLDER in out:
         for name in schemas:
-            if "/" in name or "\0" in name or name.startswith("."):
-                raise Misuse(f"the query name {name!r} cannot be part of a file name: rename it")
+            check_query_name(name)
     if PLACEHOLDER in out:
         found = {name: Path(out.replace(PLACEHOLDER, name)) for name in schemas}
     elif folder:
@@ -271,4 +301,14 @@ def _with_placeholder(out: str) -> str:
     return str(path.with_name(f"{path.stem}-{PLACEHOLDER}{path.suffix}"))
 
 
-__all__ = ["Outputs", "TextWriter", "Writer", "check_file_name", "destinations", "write_whole"]
+__all__ = [
+    "Outputs",
+    "TextWriter",
+    "Writer",
+    "check_file_name",
+    "check_query_name",
+    "destinations",
+    "write_fully",
+    "write_table",
+    "write_whole",
+]

@@ -7,7 +7,7 @@ from io import BytesIO
 from itertools import pairwise
 from typing import Any
 
-from crestline.cli.live import Snapshot, Trade
+from crestline.cli.trades import Snapshot, Trade
 
 #: Okabe and Ito's colours, told apart also by colour-blind readers; the pale yellow is left out.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")

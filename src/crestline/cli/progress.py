@@ -1,9 +1,11 @@
-"""A line on the terminal while a long run goes on: rows so far, of how many, and how fast."""
+"""A line on the terminal while a long run goes on: how far it is, of how much, and how fast."""
 
 from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -14,34 +16,29 @@ if TYPE_CHECKING:
 PATIENCE = 0.5
 
 
-class RowsProgress:
-    """``with RowsProgress("reading", total) as progress: progress(rows_so_far)``.
+class _Line:
+    """Shows nothing where stderr is not a terminal, if told to be quiet, or in the first half
+    second."""
 
-    Shows nothing where stderr is not a terminal, if told to be quiet, or in the first half second.
-    """
-
-    def __init__(self, label: str, total: int | None, *, quiet: bool = False) -> None:
-        self._label, self._total = label, total
+    def __init__(self, label: str, *, quiet: bool) -> None:
+        self._label = label
         self._wanted = not quiet and sys.stderr.isatty()
         self._shown: Progress | None = None
         self._task: Any = None
-
-    def __enter__(self) -> RowsProgress:
         self._began = time.monotonic()
-        return self
 
-    def __call__(self, rows: int) -> None:
+    def _show(self, done: int, total: int | None, counted: str, rate: str = "") -> None:
         if not self._wanted:
             return
-        elapsed = time.monotonic() - self._began
         if self._shown is None:
-            if elapsed < PATIENCE:
+            if self._elapsed() < PATIENCE:
                 return
             self._shown = self._start()
-            self._task = self._shown.add_task(self._label, total=self._total, rows="", rate="")
-        rate = f"{rows / elapsed:,.0f} rows/s"
-        of_all = "" if self._total is None else f" of {self._total:,}"
-        self._shown.update(self._task, completed=rows, rows=f"{rows:,}{of_all} rows", rate=rate)
+            self._task = self._shown.add_task(self._label, total=total, counted="", rate="")
+        self._shown.update(self._task, completed=done, total=total, counted=counted, rate=rate)
+
+    def _elapsed(self) -> float:
+        return max(time.monotonic() - self._began, 1e-9)
 
     @staticmethod
     def _start() -> Progress:
@@ -51,7 +48,7 @@ class RowsProgress:
         shown = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
-            TextColumn("{task.fields[rows]}"),
+            TextColumn("{task.fields[counted]}"),
             TextColumn("{task.fields[rate]}"),
             TimeElapsedColumn(),
             console=Console(stderr=True),
@@ -70,4 +67,47 @@ class RowsProgress:
             self._shown.stop()
 
 
-__all__ = ["RowsProgress"]
+class RowsProgress(_Line):
+    """``with RowsProgress("reading", total) as progress: progress(rows_so_far)``."""
+
+    def __init__(self, label: str, total: int | None, *, quiet: bool = False) -> None:
+        super().__init__(label, quiet=quiet)
+        self._total = total
+
+    def __enter__(self) -> RowsProgress:
+        self._began = time.monotonic()
+        return self
+
+    def __call__(self, rows: int) -> None:
+        of_all = "" if self._total is None else f" of {self._total:,}"
+        rate = f"{rows / self._elapsed():,.0f} rows/s"
+        self._show(rows, self._total, f"{rows:,}{of_all} rows", rate)
+
+
+class TasksProgress(_Line):
+    """``with TasksProgress("Spark") as progress: progress(done, known_so_far)``."""
+
+    def __init__(self, label: str, *, quiet: bool = False) -> None:
+        super().__init__(label, quiet=quiet)
+
+    def __enter__(self) -> TasksProgress:
+        self._began = time.monotonic()
+        return self
+
+    def __call__(self, done: int, known: int) -> None:
+        self._show(done, known, f"{done:,} of {known:,} tasks")
+
+
+@contextmanager
+def saying(text: str, *, quiet: bool = False) -> Iterator[None]:
+    """A line on a terminal while something takes its time."""
+    if quiet or not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(text):
+        yield
+
+
+__all__ = ["RowsProgress", "TasksProgress", "saying"]

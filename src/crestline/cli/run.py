@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
-import time
-from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from crestline.cli.arguments import pairs, query_text
 from crestline.cli.errors import Misuse
-from crestline.cli.progress import RowsProgress
 
 if TYPE_CHECKING:
-    from crestline.cli.output import Outputs, Writer
-    from crestline.cli.summary import QuerySummary
-    from crestline.language import Query
+    from crestline.cli.request import Request
+    from crestline.cli.summary import RunSummary
 
 
 def run(
@@ -40,11 +35,24 @@ def run(
     ] = None,
     engine: Annotated[
         str,
-        typer.Option(metavar="local|spark", help="Where to run; spark is not available yet."),
-    ] = "local",
-    follow: Annotated[
-        bool, typer.Option("--follow", help="Go on as the files grow (not available yet).")
-    ] = False,
+        typer.Option(
+            metavar="spark|local",
+            help="Where to run: on Spark, or in this process (no Java needed, starts at once).",
+        ),
+    ] = "spark",
+    master: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL", help="Spark's master, such as spark://host:7077; else all cores here."
+        ),
+    ] = None,
+    conf: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--conf", metavar="KEY=VALUE",
+            help="A setting of Spark, such as spark.driver.memory=4g. Repeat it for several.",
+        ),
+    ] = None,
     out: Annotated[
         str | None,
         typer.Option(
@@ -78,8 +86,34 @@ def run(
     show: Annotated[
         int, typer.Option(min=0, metavar="N", help="Rows shown on a terminal at most; 0: all.")
     ] = 40,
+    follow: Annotated[
+        bool,
+        typer.Option(
+            "--follow", "-f", help="Go on as files are added to the stream's folder, until Ctrl-C."
+        ),
+    ] = False,
+    checkpoint: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="With --follow: remember here how far the run has come. The same command goes on"
+            " from there, also after a crash. Without it nothing is remembered.",
+        ),
+    ] = None,
+    trigger: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="With --follow: look for files every '5 seconds', '500 ms' ...; available-now"
+            " takes what is there and stops. By default every second.",
+        ),
+    ] = None,
+    files_per_round: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="With --follow: take at most N files at a time."),
+    ] = None,
 ) -> None:  # fmt: skip
-    """Run a query over files from beginning to end.
+    """Run a query over files, once or for as long as they grow.
 
     Without --out, a terminal shows a table of the first and last rows.
     Anything else, such as a pipe, gets all rows, separated by tabs, below the
@@ -89,170 +123,91 @@ def run(
     Output files appear when they are complete: a run that fails leaves none,
     and old files as they were. Times in text files are ISO 8601 in UTC.
 
+    With --follow a terminal shows the current top k instead, and --out names a
+    folder: it gets a part file for each round that has rows, in the format of
+    its extension, parquet if it has none (several queries: a folder each
+    inside, or by {query} in the name). With --checkpoint every row is in the
+    parts once, whatever happens. Ctrl-C ends the run with exit code 0. Write
+    new files under a name that begins with a dot and rename them when they are
+    complete: a file is read as soon as it is seen.
+
     \b
     [bold]Examples[/]
       crestline run --query top.sql --stream trades=trades.parquet
       crestline run --query top.sql -s 'trades=day-*.csv' --out top.parquet
       echo 'SELECT TOP 3 id FROM s [ROWS 1000 SLIDE 100] ORDER BY x DESC' |
-        crestline run - -s s=scores.jsonl --json --out top.jsonl --rejects bad.csv
+        crestline run - -s s=scores.jsonl --engine local --json --out top.jsonl
+      crestline run --query top.sql -s trades=incoming/ --follow
+      crestline run --query top.sql -s trades=incoming/ --follow \\
+        --checkpoint remembered/ --out top.jsonl --rejects bad.csv
+      crestline run --query top.sql -s trades=/data/trades \\
+        --master spark://host:7077 --conf spark.executor.memory=8g
     """
     text = query_text(query, query_file)
     streams = pairs(stream or [], "--stream", "trades=trades.parquet")
-    if follow:
-        raise Misuse(
-            "--follow is not available in this version yet: leave it out to run over the files as"
-            " they are, or push records into crestline.open() from Python as they come"
-        )
-    _finish_run(
-        _run_all(text, streams, engine, out, rejects, strict, as_json, quiet, show),
-        as_json, quiet, out, rejects,
+    settings = pairs(conf or [], "--conf", "spark.driver.memory=4g")
+    _check_options(
+        engine, follow,
+        {"--master": master, "--conf": conf},
+        {"--checkpoint": checkpoint, "--trigger": trigger, "--files-per-round": files_per_round},
     )  # fmt: skip
-
-
-def _run_all(
-    text: str,
-    streams: Mapping[str, str],
-    engine: str,
-    out: str | None,
-    rejects: str | None,
-    strict: bool,
-    as_json: bool,
-    quiet: bool,
-    show: int,
-) -> list[QuerySummary]:
-    from crestline.cli.output import Outputs
+    from crestline.cli.request import Request
     from crestline.local import named_queries
-    from crestline.local.gate import REJECTS
 
-    queries = named_queries(text)
-    _check_streams(queries, streams)
-    # Every query is planned and every source opened before anything is written.
-    runs = [_QueryRun(name, query, streams, engine, strict) for name, query in queries.items()]
-    with Outputs() as outputs:
-        targets = _targets(outputs, out, runs, as_json, show)
-        if rejects is not None:
-            aside = outputs.open(Path(rejects), REJECTS)
-            for each in runs:
-                each.set_aside = aside.write
-        return [each.run(*targets[each.name], quiet) for each in runs]
+    request = Request(
+        named_queries(text), streams, out, rejects, strict, as_json, quiet, show, master, settings
+    )
+    _tell(_run(request, engine, follow, checkpoint, trigger, files_per_round), request)
 
 
-class _QueryRun:
-    """One query's way from its stream to its writer."""
-
-    def __init__(
-        self, name: str, query: Query, streams: Mapping[str, str], engine: str, strict: bool
-    ) -> None:
-        from crestline.local import BoundedRun
-
-        self.name = name
-        self.set_aside: Callable[[Any], None] = lambda table: None
-        self._progress = RowsProgress(name, None)
-        self._bounded = BoundedRun(query, name, streams, strict, self._read)
-        self.schema = self._bounded.schema
-
-    def _read(self, rows: int) -> None:
-        self._progress(rows)
-        # Taken all along, so that bad records do not pile up in memory.
-        self.set_aside(self._bounded.take_rejects())
-
-    def run(self, writer: Writer, output: str | None, quiet: bool) -> QuerySummary:
-        from crestline.cli.show import Shown
-        from crestline.cli.summary import QuerySummary
-
-        began = time.perf_counter()
-        with RowsProgress(self.name, self._bounded.rows, quiet=quiet) as self._progress:
-            for table in self._bounded:
-                writer.write(table)
-            self.set_aside(self._bounded.take_rejects())
-        seconds = time.perf_counter() - began
-        if output is None:
-            if isinstance(writer, Shown):
-                from rich.console import Console
-
-                writer.print(Console())
-            else:
-                writer.close()
-        return QuerySummary(self.name, self._bounded.metrics, seconds, output)
-
-
-def _check_streams(queries: Mapping[str, Query], streams: Mapping[str, str]) -> None:
-    known = {name.casefold() for name in streams}
-    for query in queries.values():
-        if query.stream.casefold() not in known:
-            given = ", ".join(map(repr, streams)) or "none"
-            raise Misuse(
-                f"the query reads the stream {query.stream!r}, but the streams given are {given}:"
-                f" add --stream {query.stream}=PATH"
-            )
-
-
-def _targets(
-    outputs: Outputs, out: str | None, runs: list[_QueryRun], as_json: bool, show: int
-) -> dict[str, tuple[Writer, str | None]]:
-    """Where each query's rows go, and the name of the file if it is one."""
-    from crestline.cli.output import TextWriter, destinations
-    from crestline.cli.plain import json_lines, tab_header, tab_lines
-    from crestline.cli.show import Shown
-
-    if out is not None:
-        paths = destinations(out, {each.name: each.schema for each in runs})
-        # The stream of a query may be an empty file, without even columns: it adds none.
-        schemas = {
-            path: max((each.schema for each in runs if paths[each.name] == path), key=len)
-            for path in paths.values()
-        }
-        opened = {path: outputs.open(path, schema) for path, schema in schemas.items()}
-        return {name: (opened[path], str(path)) for name, path in paths.items()}
-    if as_json:
-        return {each.name: (TextWriter(sys.stdout.buffer, json_lines), None) for each in runs}
-    if sys.stdout.isatty():
-        return {each.name: (Shown(each.name, show), None) for each in runs}
-    return {
-        each.name: (_Tabbed(tab_header(each.schema), tab_lines, first=each is runs[0]), None)
-        for each in runs
-    }
-
-
-class _Tabbed:
-    """Tab-separated lines on stdout; queries after the first begin with an empty line."""
-
-    def __init__(self, header: bytes, lines: Callable[[Any], bytes], *, first: bool) -> None:
-        self._header, self._lines = header if first else b"\n" + header, lines
-        self._writer: Writer | None = None
-
-    def _begun(self) -> Writer:
-        from crestline.cli.output import TextWriter
-
-        if self._writer is None:
-            self._writer = TextWriter(sys.stdout.buffer, self._lines, self._header)
-        return self._writer
-
-    def write(self, table: Any) -> None:
-        self._begun().write(table)
-
-    def close(self) -> None:
-        self._begun().close()
-
-
-def _finish_run(
-    summaries: list[QuerySummary], as_json: bool, quiet: bool, out: str | None, rejects: str | None
+def _check_options(
+    engine: str, follow: bool, of_spark: dict[str, object], of_following: dict[str, object]
 ) -> None:
+    from crestline.running import check_engine
+
+    check_engine(engine)
+    if engine == "local":
+        for option, value in of_spark.items():
+            if value:
+                raise Misuse(f"{option} is for Spark: leave it out, or leave out --engine local")
+        if follow:
+            raise Misuse(
+                "--follow runs on Spark: leave out --engine local, or push records into"
+                " crestline.open() from Python as they come"
+            )
+    for option, value in of_following.items():
+        if value is not None and not follow:
+            raise Misuse(f"{option} is for a run that follows its stream: add --follow")
+
+
+def _run(
+    request: Request, engine: str, follow: bool, checkpoint: str | None, trigger: str | None,
+    files_per_round: int | None,
+) -> RunSummary:  # fmt: skip
+    if follow:
+        from crestline.cli.following import EVERY_SECOND, Following
+        from crestline.cli.following import follow as follow_stream
+
+        return follow_stream(
+            request, Following(checkpoint, trigger or EVERY_SECOND, files_per_round)
+        )
+    from crestline.cli.bounded import run_here, run_on_spark
+
+    return run_here(request) if engine == "local" else run_on_spark(request)
+
+
+def _tell(summary: RunSummary, request: Request) -> None:
     from rich.console import Console
 
     from crestline.cli.summary import print_summary
 
-    if as_json:
-        if out is None and quiet:
+    if request.as_json:
+        if request.out is None and request.quiet:
             return
-        told = {
-            "engine": "local",
-            "queries": [summary.as_dict() for summary in summaries],
-            "rejects": rejects,
-        }
-        print(json.dumps(told, indent=2), file=sys.stderr if out is None else sys.stdout)
-    elif not quiet:
-        print_summary(summaries, Console(stderr=True))
+        file = sys.stderr if request.out is None else sys.stdout
+        print(json.dumps(summary.as_dict(), indent=2), file=file)
+    elif not request.quiet:
+        print_summary(summary, Console(stderr=True))
 
 
 __all__ = ["run"]

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
@@ -32,6 +31,8 @@ class QuerySummary:
     metrics: Metrics
     seconds: float
     output: str | None = None
+    #: A run that went on from a checkpoint counts what came before too, but not its time.
+    resumed: bool = False
 
     @property
     def rows_per_second(self) -> float:
@@ -45,27 +46,29 @@ class QuerySummary:
             "query": self.query,
             **known,
             "seconds": round(self.seconds, 6),
-            "rows_per_second": round(self.rows_per_second),
+            "rows_per_second": None if self.resumed else round(self.rows_per_second),
             "output": self.output,
         }
 
     def lines(self) -> list[tuple[str, str]]:
         """What is worth a line, by name."""
         known = self.metrics
-        found = [("rows in", f"{known.rows_in:,}")]
+        since = " since the checkpoint began" if self.resumed else ""
+        found = [("rows in", f"{known.rows_in:,}{since}")]
         if known.rows_filtered:
             found.append(("left out", f"{known.rows_filtered:,} by WHERE"))
         if known.rows_late:
             found.append(("late", f"{known.rows_late:,}"))
-        aside = {reason: count for reason, count in known.rejected.items() if reason != "late"}
-        if aside:
-            reasons = ", ".join(f"{reason} {count:,}" for reason, count in aside.items())
-            found.append(("set aside", f"{sum(aside.values()):,}: {reasons}"))
+        bad = {reason: count for reason, count in known.rejected.items() if reason != "late"}
+        if bad:
+            reasons = ", ".join(f"{reason} {count:,}" for reason, count in bad.items())
+            found.append(("set aside", f"{aside(known):,}: {reasons}"))
         found.append(("result rows", f"{known.result_rows:,}"))
         if known.partitions:
             found.append(("partitions", f"{known.partitions:,}"))
         found.append(("records kept", kept(known)))
-        speed = f" ({self.rows_per_second:,.0f} rows/s)" if known.rows_in else ""
+        told = known.rows_in and not self.resumed
+        speed = f" ({self.rows_per_second:,.0f} rows/s)" if told else ""
         found.append(("time", f"{self.seconds:,.2f} s{speed}"))
         if self.output is not None:
             found.append(("written to", self.output))
@@ -89,6 +92,11 @@ class QuerySummary:
         return None
 
 
+def aside(metrics: Metrics) -> int:
+    """Bad records; late ones are counted apart."""
+    return sum(count for reason, count in metrics.rejected.items() if reason != "late")
+
+
 def kept(metrics: Metrics) -> str:
     """The most records that were kept, against what the window held."""
     window = metrics.window_records_peak
@@ -99,16 +107,69 @@ def kept(metrics: Metrics) -> str:
     return f"{text}, where the window held about {window:,} ({share:.2g} %)"
 
 
-def print_summary(summaries: list[QuerySummary], console: Console) -> None:
-    for summary in summaries:
-        if len(summaries) > 1:
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """The end of a run; ``rounds`` and what follows are told of one that followed its stream."""
+
+    engine: str
+    queries: list[QuerySummary]
+    rejects: str | None = None
+    where: str = ""
+    started_in: float | None = None
+    rounds: int | None = None
+    checkpoint: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """For ``--json``."""
+        known: dict[str, Any] = {"engine": self.engine}
+        if self.where:
+            known["master"] = self.where
+        if self.rounds is not None:
+            known |= {"rounds": self.rounds, "checkpoint": self.checkpoint}
+        return {
+            **known,
+            "queries": [summary.as_dict() for summary in self.queries],
+            "rejects": self.rejects,
+        }
+
+    def lines(self) -> list[tuple[str, str]]:
+        if self.engine == "local":
+            return [("engine", "local, in this process")]
+        started = f" (started in {self.started_in:.1f} s)" if self.started_in is not None else ""
+        found = [("engine", f"Spark, {self.where}{started}")]
+        if self.rounds is not None:
+            found.append(("rounds", f"{self.rounds:,}"))
+            if self.checkpoint is not None:
+                found.append(("remembered in", f"{self.checkpoint}: the same command goes on"))
+        return found
+
+    def hint(self) -> str | None:
+        if self.rounds == 0:
+            return "Nothing new came in."
+        if self.rounds is not None and self.checkpoint is None:
+            return "Nothing was remembered: with --checkpoint FOLDER the next run would go on here."
+        return None
+
+
+def print_summary(run: RunSummary, console: Console) -> None:
+    several = len(run.queries) > 1
+    for summary in run.queries:
+        if several:
             console.print(Text(summary.query, "bold"))
-        grid = Table.grid(padding=(0, 2))
-        for name, text in summary.lines():
-            grid.add_row(Text(name, "dim"), Text(text))
-        console.print(grid)
-        if hint := summary.hint():
+        _print_lines(summary.lines() + ([] if several else run.lines()), console)
+        hint = summary.hint() if run.rounds != 0 else None
+        if hint is not None:
             console.print(Text(hint, "yellow"), soft_wrap=True)
+    if several:
+        _print_lines(run.lines(), console)
+    if (hint := run.hint()) is not None:
+        console.print(Text(hint, "yellow"), soft_wrap=True)
 
 
-__all__ = ["QuerySummary", "kept", "print_summary"]
+def _print_lines(lines: list[tuple[str, str]], console: Console) -> None:
+    width = max(len(name) for name, _ in lines)
+    for name, text in lines:  # a path is never cut
+        console.print(Text.assemble((f"{name:<{width}}  ", "dim"), text), soft_wrap=True)
+
+
+__all__ = ["QuerySummary", "RunSummary", "aside", "kept", "print_summary"]

@@ -17,13 +17,13 @@ from typing import Protocol, Self, TypeVar
 
 import pyarrow as pa
 
-Records = TypeVar("Records", contravariant=True)
+Records_contra = TypeVar("Records_contra", contravariant=True)
 
 
-class Distributed(Protocol[Records]):
+class Distributed(Protocol[Records_contra]):
     """The part of a query's work that falls to one machine."""
 
-    def fold(self, records: Records) -> None:
+    def fold(self, records: Records_contra) -> None:
         """Near the source: take a batch in, keep what can still matter, report nothing."""
 
     def gathered(self) -> pa.Table:

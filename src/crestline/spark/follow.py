@@ -190,7 +190,9 @@ class Follow:
                     self._take(frame.toArrow(), number, members)
                 except BaseException as error:
                     self._failure = error  # Spark would only tell its text
-                    raise
+                    # And a long text, such as that of a job cancelled by ``stop``, overflows the
+                    # stack of the expression by which Spark looks for an interrupt in it.
+                    raise RuntimeError(f"the round failed: {type(error).__name__}") from None
 
             writer = planned.outcome.writeStream.foreachBatch(take)
             writer = writer.option("checkpointLocation", str(self.checkpoint.folder.absolute()))

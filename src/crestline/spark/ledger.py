@@ -16,7 +16,7 @@ from crestline.kernels.order import pane_starts
 from crestline.language import Query
 from crestline.types import Ints
 
-#: Beyond this many slides to a window its records are not counted: it would cost more than it tells.
+#: Beyond this many slides to a window its records are not counted: it costs more than it tells.
 _MOST_SLIDES = 1 << 17
 
 

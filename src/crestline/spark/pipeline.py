@@ -26,12 +26,12 @@ from crestline.spark.stages import (
     OUTCOME,
     PRUNED,
     TRAVELLING,
-    GroupStep,
     Prune,
     Reading,
-    StatefulStep,
     Step,
     Unpack,
+    bounded_step,
+    stateful_step,
 )
 
 if TYPE_CHECKING:
@@ -88,10 +88,10 @@ def pipeline(
         Prune(projected.members, buckets, reading), _ddl(PRUNED)
     ).groupBy("bucket")
     if bounded:
-        outcome = pruned.applyInArrow(_named(GroupStep(step)), _ddl(OUTCOME))
+        outcome = pruned.applyInArrow(bounded_step(step), _ddl(OUTCOME))
     else:
         outcome = pruned.applyInPandasWithState(
-            _named(StatefulStep(step)), _ddl(OUTCOME), "state binary", "append", "NoTimeout"
+            stateful_step(step), _ddl(OUTCOME), "state binary", "append", "NoTimeout"
         )
     return Pipeline(projected, outcome)
 
@@ -148,10 +148,3 @@ def _ddl(schema: pa.Schema) -> str:
 
     fields = from_arrow_schema(schema).fields
     return ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in fields)
-
-
-def _named(stage: GroupStep | StatefulStep):  # type: ignore[no-untyped-def]
-    """Spark counts the arguments of a plain function to know what to pass."""
-    if isinstance(stage, GroupStep):
-        return lambda key, table: stage(key, table)
-    return lambda key, frames, state: stage(key, frames, state)

@@ -26,7 +26,7 @@ from crestline.spark.failures import EngineError, explained
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["EngineError", "explained", "is_running", "start", "stop"]
+__all__ = ["EngineError", "explained", "hush", "is_running", "start", "stop"]
 
 OLDEST_JAVA = 17
 #: All cores; a task that fails, say because its Python process died, is tried four times.
@@ -79,6 +79,8 @@ appender.stderr.layout.pattern = spark: %p %c{1}: %m%n%ex
 #: What Java says on stderr of every Spark and nobody can switch off.
 _NOISE = ("WARNING: Using incubator modules", "Picked up JAVA_TOOL_OPTIONS")
 
+_hushed = threading.Event()
+
 
 def start(master: str | None = None, conf: Mapping[str, str] | None = None) -> SparkSession:
     """The running Spark session, or a new one: on this machine's cores unless ``master`` says else.
@@ -97,6 +99,7 @@ def start(master: str | None = None, conf: Mapping[str, str] | None = None) -> S
             f"PySpark is not installed ({error}). Install it (pip install 'crestline[spark]') or"
             " run without Spark: --engine local"
         ) from error
+    _hushed.clear()
     try:
         _forget_the_dead(SparkContext, SparkSession)
         if SparkContext._active_spark_context is not None:
@@ -117,8 +120,15 @@ def is_running() -> bool:
     return context is not None and context._active_spark_context is not None
 
 
+def hush() -> None:
+    """Keep what Java says to ourselves until the next ``start``: threads that are stopped in the
+    middle of their work complain, with pages of stack traces, and nothing is wrong."""
+    _hushed.set()
+
+
 def stop(session: SparkSession) -> None:
     """Stop the session; one whose Java process has gone counts as stopped."""
+    hush()
     try:
         session.stop()
     except Exception as error:
@@ -159,6 +169,10 @@ def _fresh(spark: Any, wanted: Mapping[str, str]) -> SparkSession:
     session: SparkSession = spark.builder.config(conf=given).getOrCreate()
     if not given.contains("spark.log.level"):
         session.sparkContext.setLogLevel("ERROR")
+    # It would tell a traceback when Java is killed; what waits for Java gets an exception anyway.
+    updates: Any = getattr(session.sparkContext, "_accumulatorServer", None)
+    if updates is not None:
+        updates.handle_error = lambda *about: None
     return session
 
 
@@ -233,7 +247,7 @@ def _relay(source: int, launched: threading.Event, first_words: deque[str]) -> N
             if not launched.is_set():
                 if not line.startswith((*_NOISE, "\tat ")):
                     first_words.append(line)
-            elif not line.startswith(_NOISE):
+            elif not _hushed.is_set() and not line.startswith(_NOISE):
                 with suppress(OSError, ValueError):  # a stderr that was closed
                     sys.stderr.write(line)
                     sys.stderr.flush()

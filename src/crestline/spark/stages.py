@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -508,30 +508,30 @@ class _Rows:
         return pa.record_batch(self._columns, schema=OUTCOME)
 
 
-@dataclass(frozen=True)
-class GroupStep:
-    """``Step`` for ``groupBy("bucket").applyInArrow``: a bounded run."""
+def bounded_step(step: Step) -> Callable[[tuple[Any, ...], pa.Table], pa.Table]:
+    """For ``groupBy("bucket").applyInArrow``, which counts the arguments of a plain function."""
 
-    step: Step
-
-    def __call__(self, key: tuple[Any, ...], table: pa.Table) -> pa.Table:
+    def run(key: tuple[Any, ...], table: pa.Table) -> pa.Table:
         payloads = [value.as_py() for value in table.column("payload")]
-        outcome, _ = self.step(key[0].as_py(), None, payloads)
+        outcome, _ = step(key[0].as_py(), None, payloads)
         return pa.Table.from_batches([outcome])
 
+    return run
 
-@dataclass(frozen=True)
-class StatefulStep:
-    """``Step`` for ``groupBy("bucket").applyInPandasWithState``: one binary value of state."""
 
-    step: Step
+def stateful_step(
+    step: Step,
+) -> Callable[[tuple[Any, ...], Iterable[Any], Any], Iterator[Any]]:
+    """For ``groupBy("bucket").applyInPandasWithState``, with one binary value of state."""
 
-    def __call__(self, key: tuple[Any, ...], frames: Iterable[Any], state: Any) -> Iterator[Any]:
+    def run(key: tuple[Any, ...], frames: Iterable[Any], state: Any) -> Iterator[Any]:
         payloads = [bytes(payload) for frame in frames for payload in frame["payload"]]
         known = bytes(state.get[0]) if state.exists else None
-        outcome, after = self.step(int(key[0]), known, payloads)
+        outcome, after = step(int(key[0]), known, payloads)
         state.update((after,))
         yield outcome.to_pandas()
+
+    return run
 
 
 # -- out ------------------------------------------------------------------------------------------

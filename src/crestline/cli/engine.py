@@ -1,0 +1,69 @@
+"""Spark for a command: started with a word about it, and stopped if the command started it."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from crestline.cli.progress import saying
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A session, where it runs, and how long it took to start."""
+
+    session: Any
+    master: str
+    seconds: float
+
+
+@contextmanager
+def spark(
+    master: str | None, conf: Mapping[str, str] | None, *, quiet: bool = False
+) -> Iterator[Started]:
+    """A session that is stopped at the end, unless it ran before.
+
+    An interrupt may reach PySpark in the middle of a job. The job then fails too, and that error
+    hides the interrupt: here it comes to light again.
+    """
+    from crestline.spark.session import is_running, start, stop
+
+    # It would tell tracebacks of errors on their way through Java; they arrive as exceptions too.
+    logging.getLogger("py4j").addHandler(logging.NullHandler())
+    running = is_running()
+    began = time.monotonic()
+    with saying("starting Spark ...", quiet=quiet):
+        session = start(master, conf)
+    try:
+        yield Started(session, str(session.sparkContext.master), time.monotonic() - began)
+    except Exception as error:
+        if (interrupt := _interrupt_behind(error)) is not None:
+            raise interrupt from error
+        raise
+    finally:
+        if not running:
+            stop(session)
+
+
+def _interrupt_behind(error: BaseException) -> BaseException | None:
+    """The interrupt, or the exit that a polite kill asks for, that led to the error."""
+    waiting: list[BaseException | None] = [error]
+    seen: set[int] = set()
+    while waiting:
+        each = waiting.pop()
+        if each is None or id(each) in seen:
+            continue
+        if isinstance(each, KeyboardInterrupt):
+            return KeyboardInterrupt()
+        if isinstance(each, SystemExit):
+            return SystemExit(each.code)
+        seen.add(id(each))
+        waiting += [each.__cause__, each.__context__]
+    return None
+
+
+__all__ = ["Started", "spark"]

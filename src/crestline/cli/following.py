@@ -1,0 +1,249 @@
+"""``crestline run --follow``: queries over a folder that grows, until Ctrl-C.
+
+An interrupt is the usual way to end such a run, so it ends well: with the files complete, a summary
+and exit code 0.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from crestline.cli.engine import spark
+from crestline.cli.errors import Misuse
+from crestline.cli.output import write_fully
+from crestline.cli.parts import Parts, parts_of
+from crestline.cli.plain import json_lines, tab_header, tab_lines
+from crestline.cli.summary import QuerySummary, RunSummary
+from crestline.core.errors import SourceError
+from crestline.local import BoundedRun, Metrics
+from crestline.planner import plan
+from crestline.spark.files import wait_for_files
+from crestline.spark.follow import Checkpoint, Follow, Round, trigger_options
+from crestline.spark.session import hush
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from crestline.cli.request import Request
+
+EVERY_SECOND = "1 second"
+#: Seconds between looks at whether the run has ended, or was asked to.
+_GLANCE = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Following:
+    """What only a following run is told."""
+
+    checkpoint: str | None = None
+    trigger: str = EVERY_SECOND
+    files_per_round: int | None = None
+
+    @property
+    def ends_by_itself(self) -> bool:
+        return "availableNow" in trigger_options(self.trigger)
+
+
+def follow(request: Request, following: Following) -> RunSummary:
+    """Run until the end, an interrupt or an error. All that can be checked is, before Spark."""
+    trigger_options(following.trigger)
+    for query in request.queries.values():
+        plan(query)
+    stream, path = _only_stream(request)
+    results, rejects = _folders(request)
+    with ExitStack() as stack:
+        resumed = False
+        if following.checkpoint is None:
+            scratch = tempfile.TemporaryDirectory(prefix="crestline-", ignore_cleanup_errors=True)
+            folder = Path(stack.enter_context(scratch), "checkpoint")
+        else:
+            folder = Path(following.checkpoint)
+            resumed = folder.is_dir() and any(folder.iterdir())
+        checkpoint = Checkpoint.at(folder, dict(request.queries), None)
+        for parts in [*results.values(), *([rejects] if rejects else [])]:
+            parts.claim(checkpoint.id, None if following.checkpoint is None else folder)
+        tally = _Tally(request, results, resumed)
+        if not _wait_for_the_first(path, stream, following, request.quiet):
+            return tally.summary(following, rejects)
+        for name, query in request.queries.items():
+            BoundedRun(query, name, request.streams)  # says which column is missing
+        started = stack.enter_context(spark(request.master, request.conf, quiet=request.quiet))
+        asked = stack.enter_context(interrupts())
+        show, draw = _shown(request, stack)
+        sinks: list[Callable[[Round], None]] = [
+            lambda round: _write(round, results, rejects),
+            show,
+            tally.take,
+        ]
+
+        def sink(round: Round) -> None:
+            for each in sinks:
+                each(round)
+
+        run = Follow(
+            started.session, dict(request.queries), path, checkpoint, sink,
+            trigger=following.trigger, strict=request.strict,
+            files_per_trigger=following.files_per_round,
+        )  # fmt: skip
+        tally.began = time.perf_counter()
+        stack.callback(run.stop)
+        run.start()
+        while not asked() and not run.wait(_GLANCE):
+            draw()
+        hush()
+        run.stop()
+        tally.where, tally.started_in = started.master, started.seconds
+        return tally.summary(following, rejects)
+
+
+def _only_stream(request: Request) -> tuple[str, str]:
+    """The one stream that the queries read, and its path."""
+    names = list(dict.fromkeys(query.stream.casefold() for query in request.queries.values()))
+    if len(names) > 1:
+        raise Misuse(
+            f"--follow takes queries on one stream, these read {', '.join(names)}: start a run for"
+            " each"
+        )
+    stream = next(iter(request.queries.values())).stream
+    paths = {name.casefold(): path for name, path in request.streams.items()}
+    return stream, request.streams.get(stream, paths[names[0]])
+
+
+def _folders(request: Request) -> tuple[dict[str, Parts], Parts | None]:
+    results = {} if request.out is None else parts_of(request.out, request.queries)
+    if request.rejects is None:
+        return results, None
+    (rejects,) = parts_of(request.rejects, ["rejects"]).values()
+    if any(parts.folder.resolve() == rejects.folder.resolve() for parts in results.values()):
+        raise Misuse("results and rejects need two folders: --out and --rejects name the same")
+    return results, rejects
+
+
+def _write(round: Round, results: dict[str, Parts], rejects: Parts | None) -> None:
+    for name, parts in results.items():
+        parts.write(round.number, round.rows[name])
+    if rejects is not None:
+        rejects.write(round.number, round.rejects)
+
+
+def _wait_for_the_first(path: str, stream: str, following: Following, quiet: bool) -> bool:
+    """Until there is a file to tell the columns from; whether one came before an interrupt."""
+    if following.ends_by_itself:
+        wait_for_files(path, stream, 0)
+        return True
+    told = False
+    with interrupts() as asked:
+        while not asked():
+            try:
+                wait_for_files(path, stream, 2 * _GLANCE if told else 0)
+                return True
+            except SourceError:
+                if not told and not quiet:
+                    print(f"waiting for the first file in {path} ...", file=sys.stderr, flush=True)
+                told = True
+    return False
+
+
+@contextmanager
+def interrupts() -> Iterator[Callable[[], bool]]:
+    """Whether Ctrl-C or a polite kill has come meanwhile; a second one does what it always does."""
+    asked = False
+
+    def ask(number: int, frame: Any) -> None:
+        nonlocal asked
+        if asked:
+            raise KeyboardInterrupt
+        asked = True
+
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield lambda: asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+# -- what is seen meanwhile -----------------------------------------------------------------------
+
+
+def _shown(
+    request: Request, stack: ExitStack
+) -> tuple[Callable[[Round], None], Callable[[], None]]:
+    """What to do with a round, and now and then, so that it is seen."""
+    rows_wanted = request.out is None and (request.as_json or not sys.stdout.isatty())
+    if rows_wanted:
+        return _Printed(request.as_json).take, lambda: None
+    if request.quiet or request.as_json or not sys.stdout.isatty():
+        return lambda round: None, lambda: None
+    from crestline.cli.watch import Screen, Watch
+
+    screen = stack.enter_context(Screen(Watch(request.queries, "Ctrl-C ends the run.")))
+    return screen.take, screen.draw
+
+
+class _Printed:
+    """Rows on stdout as they come; column names where they begin and where they change."""
+
+    def __init__(self, as_json: bool) -> None:
+        self._as_json = as_json
+        self._header: bytes | None = None
+
+    def take(self, round: Round) -> None:
+        for table in round.rows.values():
+            self._write(table)
+        sys.stdout.buffer.flush()
+
+    def _write(self, table: pa.Table) -> None:
+        if not table.num_rows:
+            return
+        header = tab_header(table.schema)
+        if not self._as_json and header != self._header:
+            write_fully(sys.stdout.buffer, header if self._header is None else b"\n" + header)
+            self._header = header
+        for batch in table.to_batches():
+            lines = json_lines(batch) if self._as_json else tab_lines(batch)
+            write_fully(sys.stdout.buffer, lines)
+
+
+@dataclass
+class _Tally:
+    """Counts for the summary."""
+
+    request: Request
+    results: dict[str, Parts]
+    resumed: bool
+    rounds: int = 0
+    where: str = "not started"
+    started_in: float | None = None
+    began: float = field(default_factory=time.perf_counter)
+    _metrics: dict[str, Metrics] = field(default_factory=dict)
+
+    def take(self, round: Round) -> None:
+        self.rounds += 1
+        self._metrics |= round.metrics
+
+    def summary(self, following: Following, rejects: Parts | None) -> RunSummary:
+        seconds = time.perf_counter() - self.began
+        queries = []
+        for name in self.request.queries:
+            metrics = self._metrics.get(name, Metrics())
+            parts = self.results.get(name)
+            output = None if parts is None else str(parts.folder) + os.sep
+            resumed = self.resumed and name in self._metrics
+            queries.append(QuerySummary(name, metrics, seconds, output, resumed))
+        return RunSummary(
+            "spark", queries, None if rejects is None else str(rejects.folder) + os.sep,
+            self.where, self.started_in, self.rounds, following.checkpoint,
+        )  # fmt: skip
+
+
+__all__ = ["Following", "follow", "interrupts"]

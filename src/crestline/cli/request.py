@@ -1,0 +1,41 @@
+"""What ``crestline run`` was asked to do, read and checked as far as the words alone allow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from crestline.cli.errors import Misuse
+
+if TYPE_CHECKING:
+    from crestline.language import Query
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Queries over streams, and where their rows go."""
+
+    queries: Mapping[str, Query]
+    streams: Mapping[str, str]
+    out: str | None = None
+    rejects: str | None = None
+    strict: bool = False
+    as_json: bool = False
+    quiet: bool = False
+    show: int = 40
+    master: str | None = None
+    conf: Mapping[str, str] | None = None
+
+    def __post_init__(self) -> None:
+        known = {name.casefold() for name in self.streams}
+        for query in self.queries.values():
+            if query.stream.casefold() not in known:
+                given = ", ".join(map(repr, self.streams)) or "none"
+                raise Misuse(
+                    f"the query reads the stream {query.stream!r}, but the streams given are"
+                    f" {given}: add --stream {query.stream}=PATH"
+                )
+
+
+__all__ = ["Request"]
