@@ -5,17 +5,24 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import time
 import zipfile
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+
+import crestline
+from crestline.streams import generate
 
 pyspark = pytest.importorskip("pyspark", reason="PySpark is not installed")
 pytestmark = pytest.mark.skipif(
@@ -197,3 +204,57 @@ def test_a_session_ships_the_package(cluster: Cluster) -> None:
     cluster.environment["PYTHONPATH"] = str(SOURCE)
     report = cluster.run(sys.executable, cluster.script, settings)
     _expect(report, cluster)
+
+
+def _executors() -> list[int]:
+    """The processes that run tasks for this test's workers."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        with suppress(OSError):
+            if entry.name.isdigit():
+                command = (entry / "cmdline").read_bytes()
+                if b"CoarseGrainedExecutorBackend" in command and b"127.0.0.1" in command:
+                    found.append(int(entry.name))
+    return found
+
+
+@pytest.mark.stress
+def test_a_following_run_survives_the_death_of_workers(cluster: Cluster, tmp_path: Path) -> None:
+    """Executors are killed while rounds run; the master starts new ones, the rows are the same."""
+    query = (
+        "SELECT TOP 3 symbol, price FROM trades [RANGE 20 SECONDS SLIDE 5 SECONDS ON ts]"
+        " PARTITION BY venue ORDER BY price * size DESC"
+    )
+    batches = list(generate("trades", 24_000, 5, rate=200, batch_rows=2_000))
+    (tmp_path / "in").mkdir()
+    for number, batch in enumerate(batches):
+        pq.write_table(pa.table(batch), tmp_path / "in" / f"part-{number:02}.parquet")
+    command = [
+        sys.executable, "-m", "crestline.cli", "run", query, "--follow",
+        "--stream", f"trades={tmp_path / 'in'}", "--out", str(tmp_path / "out"),
+        "--checkpoint", str(tmp_path / "checkpoint"), "--trigger", "100 ms",
+        "--files-per-round", "1", "--master", cluster.master,
+        "--conf", f"spark.submit.pyFiles={cluster.archive}",
+        "--conf", "spark.executor.memory=512m", "--conf", "spark.sql.shuffle.partitions=4",
+        "--conf", "spark.driver.host=127.0.0.1",
+    ]  # fmt: skip
+    environment = cluster.environment | {"PYTHONPATH": str(SOURCE)}
+    session = crestline.open(query)
+    due = pa.concat_tables([session.push(batch) for batch in batches]).to_pylist()
+    with (tmp_path / "log").open("wb") as log:
+        process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+        killed: list[int] = []
+        deadline = time.monotonic() + 400
+        rows: list[dict[str, Any]] = []
+        while len(rows) < len(due) and time.monotonic() < deadline and process.poll() is None:
+            time.sleep(1)
+            parts = sorted((tmp_path / "out").glob("part-*"))
+            rows = [row for part in parts for row in pq.read_table(part).to_pylist()]
+            if len(parts) >= 2 * (len(killed) + 1) and len(killed) < 3:
+                for executor in _executors()[:1]:
+                    os.kill(executor, signal.SIGKILL)
+                    killed.append(executor)
+        process.send_signal(signal.SIGINT)
+        process.wait(120)
+    assert killed
+    assert rows == due, (tmp_path / "log").read_text()[-3000:]

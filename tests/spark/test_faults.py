@@ -9,6 +9,7 @@ import os
 import signal
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -117,21 +118,32 @@ def test_a_sink_that_fails_gets_its_round_again(
     assert run.rows() == undisturbed
 
 
-def workers() -> list[int]:
-    """The Python workers of this process's Spark: children of its daemons."""
-    found = []
+def parents() -> dict[int, int]:
+    """Every process's parent."""
+    found = {}
     for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
-        try:
-            command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-            parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-            above = Path("/proc", str(parent), "cmdline").read_bytes().decode()
-        except (OSError, ValueError):
-            continue
-        if "pyspark.daemon" in command and "pyspark.daemon" in above:
-            found.append(int(entry.name))
+        if entry.name.isdigit():
+            with suppress(OSError):
+                stat = (entry / "stat").read_text()
+                found[int(entry.name)] = int(stat.rpartition(")")[2].split()[1])
     return found
+
+
+def workers() -> list[int]:
+    """The Python workers of this process's Spark, and of no other: children of its daemons."""
+    parent = parents()
+
+    def is_mine(process: int) -> bool:
+        while process in parent and process != os.getpid():
+            process = parent[process]
+        return process == os.getpid()
+
+    daemons = []
+    for process in parent:
+        with suppress(OSError):
+            if b"pyspark.daemon" in Path("/proc", str(process), "cmdline").read_bytes():
+                daemons.append(process)
+    return [each for each in daemons if parent[each] in daemons and is_mine(each)]
 
 
 def test_python_workers_that_die(

@@ -9,12 +9,14 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, seed
 from hypothesis import strategies as st
 
+import crestline
 from crestline.core.errors import PlanError
 from crestline.spark import rejects, topk
 from local.engines import assert_same_rows, in_place, moment, rows_of
@@ -222,3 +224,35 @@ def test_queries_with_columns_of_different_types_do_not_fit_together(spark: Any)
     counted = "SELECT TOP 1 id FROM s [ROWS 3 ON ts] ORDER BY val"
     with pytest.raises(PlanError, match="window_start is timestamp in one query and bigint"):
         topk(frame, f"{TEN}; {counted}")
+
+
+@pytest.mark.stress
+def test_a_million_keys(spark: Any, tmp_path: Path) -> None:
+    """One binary value of state for each bucket, whatever the number of keys."""
+    rows, keys = 2_000_000, 1_000_000
+    random = np.random.default_rng(11)
+    table = pa.table(
+        {
+            "id": np.arange(rows),
+            "ts": pa.array(np.arange(rows) * 100, pa.timestamp("us", "UTC")),
+            "val": random.random(rows),
+            "grp": random.permutation(np.arange(rows) % keys),
+        }
+    )
+    query = (
+        "SELECT TOP 2 id FROM s [RANGE 100 SECONDS SLIDE 100 SECONDS ON ts] PARTITION BY grp"
+        " ORDER BY val DESC"
+    )
+    feed = Feed(spark, tmp_path, table.schema)
+    with feed.running(topk(feed.frame(), query, buckets=32)) as running:
+        for start in range(0, rows, rows // 4):
+            feed.add(table.slice(start, rows // 4))
+            running.processAllAvailable()
+        stored = spark.read.format("statestore").load(str(tmp_path / "checkpoint"))
+        assert stored.count() == 32
+    session = crestline.open(query)
+    wanted = session.push(table)
+    assert wanted.num_rows > 800_000
+    order = [(name, "ascending") for name in ("window_end", "grp", "rank")]
+    got = feed.table().select(wanted.column_names).sort_by(order)
+    assert got.equals(wanted.cast(got.schema))
