@@ -30,7 +30,7 @@ check: $(VENV)/.installed-dev ## ruff, strict mypy, the layers, the examples in 
 stress: $(VENV)/.installed-dev java ## run the long and heavy tests
 	HYPOTHESIS_PROFILE=stress $(BIN)/python -m pytest -v -m stress tests
 
-bench: $(VENV)/.installed-dev ## run all benchmarks, or one of them: make bench SUITE=steps
+bench: $(VENV)/.installed-dev java ## run all benchmarks, or one of them: make bench SUITE=steps
 	$(BIN)/crestline bench $(SUITE)
 
 java: # install Java where it is missing and may be installed; Spark needs it

@@ -96,7 +96,7 @@ def start(master: str | None = None, conf: Mapping[str, str] | None = None) -> S
         from pyspark.sql import SparkSession
     except ImportError as error:
         raise EngineError(
-            f"PySpark is not installed ({error}). Install it (pip install 'crestline[spark]') or"
+            f"PySpark is not installed ({error}). Install it (pip install pyspark) or"
             " run without Spark: --engine local"
         ) from error
     _hushed.clear()
