@@ -46,7 +46,7 @@ ELSEWHERE = {
     *("numpy.max", "ruff format", "reproduce_failure", "NUMBA_DISABLE_JIT", "make", "sqlglot"),
     *("certain/foo.py", "kernels/foo.py", "docs/algorithms/foo.md", ".venv", "crestline-demo"),
     *("SparkSession", "spark.sql.session.timeZone", "spark.sql.shuffle.partitions"),
-    *("--py-files", "job.py"),
+    *("--py-files", "job.py", "max_by"),
 }
 
 
