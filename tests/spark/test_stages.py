@@ -19,7 +19,7 @@ from local.engines import (
     kinds_of,
     supports,
 )
-from oracle import expect
+from oracle import Spec, expect
 from spark.by_hand import ByHand, without_late
 from strategies import TIMED_KINDS, Case, cases, shuffled_within, splits
 
@@ -129,6 +129,18 @@ def test_late_records_are_told_and_counted(case: Case, data: st.DataObject) -> N
     assert (len(named) > 0) == (told > 0)
 
 
+def test_behind_the_watermark_but_in_time_for_its_result() -> None:
+    """12 moves the watermark past 11, but the only window that 11 is in ends at 20."""
+    spec = Spec(2, "range_slide", 10, 10, "ts")
+    case = Case(spec, [_record(12), _record(11), _record(25), _record(13)])
+    run = ByHand(case, 1, bounded=False)
+    for number in range(4):
+        run.round([case.table.slice(number, 1)])
+    assert [(row["window_end"], row["id"]) for row in run.sorted_rows()] == [(20, 12), (20, 11)]
+    assert [reject["reason"] for reject in run.rejects] == ["late"]
+    assert run.account[0]["totals"]["late"] == 1
+
+
 @examples(40)
 @given(cases(kinds=("range_slide", "unbounded_time"), late="REVISE", select=("id",)), st.data())
 def test_late_records_revise(case: Case, data: st.DataObject) -> None:
@@ -183,9 +195,7 @@ def test_a_damaged_state_is_refused(place: int) -> None:
         run.round([case.table])
 
 
-def _spec() -> Any:
-    from oracle import Spec
-
+def _spec() -> Spec:
     return Spec(2, "range_slide", 30, 10, "ts", partition=("grp",))
 
 
