@@ -76,7 +76,7 @@ def test_a_run_that_is_killed_again_and_again(tmp_path: Path, emit: str, kills: 
         if written < FILES:
             hidden = tmp_path / "in" / f".{written}"
             pq.write_table(pa.table(batches[written]), hidden)
-            # Spark reads in the order of modification, and leaves open which of two equals is first.
+            # Spark reads in the order of modification; of two equals either may come first.
             os.utime(hidden, (1_700_000_000 + written, 1_700_000_000 + written))
             hidden.rename(tmp_path / "in" / f"part-{written:03}.parquet")
             written += 1
