@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,8 @@ def write_trades(folder: Path, number: int) -> None:
     batches = list(generate("trades", 3_000, 5, rate=20, batch_rows=600))
     table = pa.Table.from_batches([batches[number]])
     pq.write_table(table, folder / f".{number}")
+    # Spark reads in the order of modification; of two equals either may come first.
+    os.utime(folder / f".{number}", (1_700_000_000 + number, 1_700_000_000 + number))
     (folder / f".{number}").rename(folder / f"{number}.parquet")
 
 
