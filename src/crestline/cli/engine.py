@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from crestline.cli.progress import saying
@@ -32,8 +33,7 @@ def spark(
     """
     from crestline.spark.session import is_running, start, stop
 
-    # It would tell tracebacks of errors on their way through Java; they arrive as exceptions too.
-    logging.getLogger("py4j").addHandler(logging.NullHandler())
+    hush_the_bridge()
     running = is_running()
     began = time.monotonic()
     with saying("starting Spark ...", quiet=quiet):
@@ -47,6 +47,19 @@ def spark(
     finally:
         if not running:
             stop(session)
+
+
+def hush_the_bridge() -> None:
+    """Keep py4j from telling tracebacks of what passes through it: that arrives as exceptions too.
+
+    It says some of them in the name of the root logger, which would then begin to print.
+    """
+    logging.getLogger("py4j").propagate = False
+    logging.getLogger().addFilter(_not_the_bridge)
+
+
+def _not_the_bridge(record: logging.LogRecord) -> bool:
+    return Path(record.pathname).parent.name != "py4j"
 
 
 def _interrupt_behind(error: BaseException) -> BaseException | None:
@@ -66,4 +79,4 @@ def _interrupt_behind(error: BaseException) -> BaseException | None:
     return None
 
 
-__all__ = ["Started", "spark"]
+__all__ = ["Started", "hush_the_bridge", "spark"]
