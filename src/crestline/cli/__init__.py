@@ -7,13 +7,12 @@ that ``crestline --help`` does not wait for compilers and databases.
 from __future__ import annotations
 
 import signal
-import sys
 from typing import Annotated
 
 import typer
 
 from crestline.cli import bench, catalogue, demo, explain, generate, run
-from crestline.cli.errors import Commands
+from crestline.cli.errors import Commands, Terminated
 
 _HELP = """
 Continuous top-k queries over sliding windows: exact, and keeping only what can still matter.
@@ -75,10 +74,14 @@ def _root(
         print(context.get_help())
 
 
+def _terminate(number: int, frame: object) -> None:
+    raise Terminated
+
+
 def main() -> None:
     """What the ``crestline`` command runs."""
     # A polite kill unwinds like an error, so that unfinished files are removed.
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    signal.signal(signal.SIGTERM, _terminate)
     app(prog_name="crestline")
 
 

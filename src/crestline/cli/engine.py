@@ -41,7 +41,7 @@ def spark(
     try:
         yield Started(session, str(session.sparkContext.master), time.monotonic() - began)
     except Exception as error:
-        if (interrupt := _interrupt_behind(error)) is not None:
+        if (interrupt := interrupt_behind(error)) is not None:
             raise interrupt from error
         raise
     finally:
@@ -62,8 +62,8 @@ def _not_the_bridge(record: logging.LogRecord) -> bool:
     return Path(record.pathname).parent.name != "py4j"
 
 
-def _interrupt_behind(error: BaseException) -> BaseException | None:
-    """The interrupt, or the exit that a polite kill asks for, that led to the error."""
+def interrupt_behind(error: BaseException) -> KeyboardInterrupt | None:
+    """The interrupt, or the polite kill, that led to the error."""
     waiting: list[BaseException | None] = [error]
     seen: set[int] = set()
     while waiting:
@@ -71,12 +71,10 @@ def _interrupt_behind(error: BaseException) -> BaseException | None:
         if each is None or id(each) in seen:
             continue
         if isinstance(each, KeyboardInterrupt):
-            return KeyboardInterrupt()
-        if isinstance(each, SystemExit):
-            return SystemExit(each.code)
+            return type(each)()
         seen.add(id(each))
         waiting += [each.__cause__, each.__context__]
     return None
 
 
-__all__ = ["Started", "hush_the_bridge", "spark"]
+__all__ = ["Started", "hush_the_bridge", "interrupt_behind", "spark"]

@@ -13,13 +13,19 @@ from typer.core import TyperGroup
 from crestline.core.errors import CrestlineError, RecordError, SourceError, StateError
 
 #: ENGINE: Spark could not start, or failed for a reason that lies outside the query and its data.
-INTERNAL, USAGE, DATA, ENGINE, INTERRUPTED = 1, 2, 3, 4, 130
+INTERNAL, USAGE, DATA, ENGINE, INTERRUPTED, TERMINATED = 1, 2, 3, 4, 130, 143
 #: What a shell reports for a program that wrote into a closed pipe (``crestline run ... | head``).
 BROKEN_PIPE = 141
 
 
 class Misuse(CrestlineError):
     """A command line that contradicts itself or leaves out what is needed."""
+
+
+class Terminated(KeyboardInterrupt):
+    """A polite kill (SIGTERM). Libraries that tidy up on Ctrl-C, as py4j does, tidy up on it too;
+    after an exit in the middle of a command they would take one command's answer for the next's.
+    """
 
 
 def exit_code(error: BaseException) -> int:
@@ -34,6 +40,8 @@ def exit_code(error: BaseException) -> int:
         return ENGINE
     if isinstance(error, CrestlineError):
         return USAGE
+    if isinstance(error, Terminated):
+        return TERMINATED
     return INTERRUPTED if isinstance(error, KeyboardInterrupt) else INTERNAL
 
 
@@ -96,7 +104,8 @@ def tell(error: BaseException, command: str | None = None) -> None:
         traceback.print_exception(error)
     console = Console(stderr=True)
     if isinstance(error, KeyboardInterrupt):
-        console.print(Text("interrupted: unfinished files were removed"), soft_wrap=True)
+        how = "terminated" if isinstance(error, Terminated) else "interrupted"
+        console.print(Text(f"{how}: unfinished files were removed"), soft_wrap=True)
         return
     if isinstance(error, CrestlineError):
         message = str(error)
@@ -123,6 +132,7 @@ __all__ = [
     "USAGE",
     "Commands",
     "Misuse",
+    "Terminated",
     "exit_code",
     "shortened",
     "tell",
