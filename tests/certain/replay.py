@@ -9,10 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from crestline.certain import SMA, TMA, MinTopK, Naive, PreTopK
+from crestline.certain import (
+    CPM, RA, RAPF, RARF, RASF, SA, SAPF, SARF, SASF, SMA, SNN, TMA, MinTopK, Naive, PreTopK,
+)  # fmt: skip
 from crestline.core.state import pack, unpack
 
-OPERATORS = (MinTopK, PreTopK, SMA, TMA)
+ARRIVALS = (SA, RA, SASF, SARF, SAPF, RASF, RARF, RAPF, SNN, CPM)
+OPERATORS = (MinTopK, PreTopK, SMA, TMA, *ARRIVALS)
 Rows = list[tuple[int, int, list[int], list[float]]]
 
 
@@ -47,7 +50,11 @@ class Stream:
         )
 
     def supports(self, operator: type) -> bool:
-        return operator is not PreTopK or (self.window is not None and self.slide is not None)
+        if operator is PreTopK:
+            return self.window is not None and self.slide is not None
+        if operator in (SNN, CPM) or operator not in ARRIVALS:
+            return True
+        return self.window is not None and self.slide == (1 if self.times is None else None)
 
     def through(self, operator: type, *, check: bool = True, only_changes: bool = False) -> Rows:
         """All snapshots; the operator is checked, saved and restored after every batch."""

@@ -62,7 +62,8 @@ def test_kernels_equal_plain_python() -> None:
 def test_input_is_not_touched() -> None:
     scores, times = np.array([3.0, 1, 2]), np.array([1, 2, 3])
     for operator in (*OPERATORS, Naive):
-        run = operator(1, 2, 1)
+        on_time = Stream(1, 2, None, scores, times, None, [0, 3]).supports(operator)
+        run = operator(1, 2, None if on_time else 1)
         run.observe(scores, times)
         run.advance(3)
     assert scores.tolist() == [3, 1, 2] and times.tolist() == [1, 2, 3]

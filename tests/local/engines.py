@@ -31,7 +31,7 @@ class Algorithm(Protocol):
 
 def catalogue() -> list[Algorithm]:
     """Every exact algorithm for certain streams."""
-    return [a for a in planner.algorithms() if a.family == "certain" and getattr(a, "exact", True)]
+    return [a for a in planner.algorithms() if a.family in ("certain", "arrival") and a.exact]
 
 
 def window_of(spec: Spec) -> Window:
@@ -49,9 +49,12 @@ def supports(algorithm: Algorithm) -> Callable[[Spec], bool]:
 
 def kinds_of(algorithm: Algorithm) -> tuple[Kind, ...]:
     """The kinds of window it can be asked about (it may still refuse certain sizes)."""
-    probes = {kind: Spec(1, kind, 6, 2, "ts" if "row" not in kind else None) for kind in ALL_KINDS}
-    probes["rows_on"] = Spec(1, "rows_on", 6, 2, "ts")
-    return tuple(kind for kind in ALL_KINDS if supports(algorithm)(probes[kind]))
+    found = []
+    for kind in ALL_KINDS:
+        ts = "ts" if "row" not in kind or kind == "rows_on" else None
+        if any(supports(algorithm)(Spec(1, kind, 6, slide, ts)) for slide in (1, 2)):
+            found.append(kind)
+    return tuple(found)
 
 
 def examples(count: int) -> settings:

@@ -13,6 +13,8 @@ CROSSED = [
     pytest.param(algorithm, check, count, id=f"{algorithm.name}-{check.__name__}")
     for algorithm in catalogue()
     for check, count in UNIVERSAL
+    # Those of the arrival family forget what a late record may bring back, and say so.
+    if not (algorithm.family == "arrival" and "revision" in check.__name__)
 ]
 
 
@@ -39,7 +41,10 @@ def test_every_algorithm_at_length(algorithm: Algorithm, check: Check, count: in
 
 def test_the_catalogue_holds_what_the_design_names() -> None:
     names = {algorithm.name for algorithm in catalogue()}
-    assert names >= {"MINTOPK", "PRETOPK", "SMA", "TMA", "NAIVE"}
+    assert names == {
+        "MINTOPK", "PRETOPK", "SMA", "TMA", "NAIVE",
+        "RAPF", "SA", "RA", "SASF", "SARF", "SAPF", "RASF", "RARF", "SNN", "CPM",
+    }  # fmt: skip
 
 
 def test_every_kind_of_window_is_answered_by_the_yardstick() -> None:

@@ -20,10 +20,11 @@ QUERY = "SELECT TOP 10 id FROM s [RANGE 100 s SLIDE 10 s ON ts] {} ORDER BY x DE
     [
         (("WITH PROBABILITY p", ""), "WITH PROBABILITY .* not available in this version yet"),
         (("", "FREQUENCY 2 mins"), "FREQUENCY .* not available in this version yet"),
-        (("", "APPROXIMATE"), "APPROXIMATE is part of the language but not available"),
-        (("", "USING RAPF"), "RAPF .* is not available in this version yet"),
+        (("", "APPROXIMATE"), "APPROXIMATE is for windows that report at every arrival"),
+        (("", "USING RAPF"), "RAPF does not do a window that slides in steps"),
+        (("", "USING EAA"), "EAA .* is not available in this version yet"),
         (("", "USING FASTEST"), "there is no algorithm FASTEST: choose one of MINTOPK"),
-        (("", "USING MINTOPK (cells => 3)"), "takes no options, but cells was given"),
+        (("", "USING MINTOPK (cells => 3)"), "has no option cells: it takes none"),
         (("", "LATENESS 1 s LATE REVISE EMIT CHANGES"), "needs EMIT SNAPSHOTS"),
     ],
 )
@@ -56,7 +57,65 @@ def test_every_algorithm_of_the_design_is_known() -> None:
     assert len(names) == len(set(names)) == 29
     assert {a.name for a in algorithms() if a.available} == {
         "MINTOPK", "PRETOPK", "SMA", "TMA", "NAIVE",
+        "RAPF", "PA", "SA", "RA", "SASF", "SARF", "SAPF", "RASF", "RARF", "SNN", "CPM",
     }  # fmt: skip
+
+
+EACH = "SELECT TOP 3 id FROM s [ROWS 100] ORDER BY x DESC {}"
+
+
+@pytest.mark.parametrize(
+    ("clauses", "name", "options"),
+    [
+        ("", "RAPF", {}),
+        ("APPROXIMATE", "PA", {"adaptive": True, "error": 0.001}),
+        ("APPROXIMATE ERROR 0.05", "PA", {"adaptive": True, "error": 0.05}),
+        ("USING PA", "PA", {}),
+        (
+            "APPROXIMATE ERROR 0.05 USING PA (adaptive => false)",
+            "PA",
+            {"adaptive": False, "error": 0.05},
+        ),
+        ("USING rapf (buffer => 50, gamma => 0.5)", "RAPF", {"buffer": 50, "gamma": 0.5}),
+        ("USING MINTOPK", "MINTOPK", {}),
+    ],
+)
+def test_a_result_after_every_arrival(clauses: str, name: str, options: dict[str, float]) -> None:
+    made = plan(parse(EACH.format(clauses)))
+    assert (made.algorithm.name, dict(made.options)) == (name, options)
+    assert made.on_arrival
+
+
+@pytest.mark.parametrize(
+    ("clauses", "part"),
+    [
+        ("USING RAPF (buffer => 51)", "too long for a window of 100: it may hold 50, half of"),
+        ("USING RAPF (cells => 3)", "has no option cells: it knows buffer, gamma, error"),
+        ("USING RAPF (buffer => 'many')", "the option buffer of RAPF is a number, not 'many'"),
+        ("USING PA (adaptive => 1)", "is true or false, not 1"),
+        ("USING PA (error => 2)", "error must lie between 0 and 1"),
+        ("USING RA (gamma => -1)", "gamma must not be negative"),
+        ("APPROXIMATE USING RA", "RA is exact, which is more than APPROXIMATE asks for"),
+        ("APPROXIMATE ERROR 0.1 USING PA (error => 0.2)", "contradict each other"),
+    ],
+)
+def test_options_are_checked(clauses: str, part: str) -> None:
+    with pytest.raises(PlanError, match=part):
+        plan(parse(EACH.format(clauses)))
+
+
+def test_revisions_need_what_the_arrival_family_forgets() -> None:
+    text = "SELECT TOP 1 x FROM s [RANGE 5 s ON t] ORDER BY x LATENESS 1 s LATE REVISE {}"
+    assert plan(parse(text.format(""))).algorithm.name == "MINTOPK"
+    for clauses, part in (("USING RAPF", "LATE REVISE needs MINTOPK"), ("APPROXIMATE", "contrad")):
+        with pytest.raises(PlanError, match=part):
+            plan(parse(text.format(clauses)))
+
+
+def test_explain_tells_the_bound_and_the_options() -> None:
+    text = explain(plan(parse(EACH.format("APPROXIMATE ERROR 0.01"))))
+    assert "fewer than 0.01 N/n results missed" in text and "streams in random order" in text
+    assert "gamma 0.2" in explain(plan(parse(EACH.format("USING RA"))))
 
 
 def test_explain_says_how_much_is_kept() -> None:

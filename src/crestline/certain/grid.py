@@ -28,6 +28,9 @@ class GridOperator(StepOperator):
 
     prunes = False
     skyband: ClassVar[bool]
+    #: Whether the view is computed once there are k records, rather than ever again while the
+    #: window fills.
+    at_once: ClassVar[bool] = False
     #: Cells of all partitions together; a partition has at least ``LEAST_CELLS``.
     CELLS, LEAST_CELLS = 4096, 4
     _BY_SLOT = ("score", "tie", "pane", "dominators", "cell_next", "age_next", "id")
@@ -57,7 +60,9 @@ class GridOperator(StepOperator):
         self._oldest = np.concatenate((self._oldest, zeros))
         self._newest = np.concatenate((self._newest, zeros))
         self._alive = np.concatenate((self._alive, zeros))
-        self._threshold = np.concatenate((self._threshold, np.full(more, np.inf)))
+        # Until the first view is computed, everything belongs into it, or nothing.
+        least = -np.inf if self.at_once else np.inf
+        self._threshold = np.concatenate((self._threshold, np.full(more, least)))
         self._done = np.concatenate((self._done, np.full(more, _LONG_AGO)))
         self._filling = np.concatenate((self._filling, zeros))
         self._shown = np.concatenate((self._shown, np.zeros(more, np.bool_)))
@@ -95,6 +100,7 @@ class GridOperator(StepOperator):
                 self.panes.on_arrival,
                 self.only_changes,
                 self.skyband,
+                self.at_once,
                 self._low,
                 self._scale,
                 max(self._cells, 1),
@@ -140,6 +146,12 @@ class GridOperator(StepOperator):
         for name in self._BY_SLOT:
             old = getattr(self, f"_{name}")
             setattr(self, f"_{name}", np.concatenate((old, np.zeros(missing, old.dtype))))
+
+    def view(self, partition: int = 0) -> tuple[Ints, float]:
+        """The ids of the records above the grid, best first, and the threshold: the k-th score when
+        the view was last computed."""
+        part = slice(self._view_from[partition], self._view_from[partition + 1])
+        return self._id[self._views[part]], float(self._threshold[partition])
 
     def _used(self) -> Ints:
         used = np.ones(len(self._score), np.bool_)

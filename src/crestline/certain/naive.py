@@ -168,6 +168,9 @@ class Naive:
     def set_ties(self, ties: Ints) -> None:
         self.tie = ties[self.id]
 
+    def notes(self) -> dict[str, Any]:
+        return {}
+
     def state(self) -> dict[str, Any]:
         names = ("k", "window", "slide", "only_changes", "timed", "seen")
         plain = {name: getattr(self, name) for name in names}

@@ -307,6 +307,9 @@ class StepOperator(ABC):
         self.partitions = len(kept)
         self._keep_partitions(kept)
 
+    def notes(self) -> dict[str, Any]:
+        return {}
+
     def state(self) -> dict[str, Any]:
         wait = self._wait
         return {

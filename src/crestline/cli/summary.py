@@ -67,6 +67,13 @@ class QuerySummary:
         if known.partitions:
             found.append(("partitions", f"{known.partitions:,}"))
         found.append(("records kept", kept(known)))
+        if (bound := known.approximation) and "bound" in bound:
+            found.append(("bound", f"{bound['bound']}, {bound['holds']}"))
+            if "switches" in bound:
+                found.append(
+                    ("answering", f"{bound['answering']}; {bound['switches']:,} switches,"
+                                  f" {bound['answered_exactly']:,} records answered exactly")
+                )  # fmt: skip
         told = known.rows_in and not self.resumed
         speed = f" ({self.rows_per_second:,.0f} rows/s)" if told else ""
         found.append(("time", f"{self.seconds:,.2f} s{speed}"))

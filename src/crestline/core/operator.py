@@ -105,6 +105,9 @@ class Operator(Protocol):
     def keep_partitions(self, kept: Ints) -> None:
         """Forget all partitions but these, which are numbered anew in this order."""
 
+    def notes(self) -> dict[str, Any]:
+        """What a user should know of the answers; nothing, if they are exact."""
+
     def state(self) -> dict[str, Any]:
         """All there is to know, as arrays and numbers."""
 

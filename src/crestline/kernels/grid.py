@@ -146,6 +146,7 @@ def advance_grid(
     on_arrival: bool,
     only_changes: bool,
     skyband: bool,
+    at_once: bool,
     low: float,
     scale: float,
     cells: int,
@@ -177,9 +178,10 @@ def advance_grid(
     """Report every window that ends by ``until[p]``; all arrays by slot or partition change in
     place.
 
-    ``free[:free_count]`` are the unused slots, enough for all new records. Returns the slot given
-    to each new record, the free slots left, the views (offsets, slots), the snapshots (partitions,
-    ends, counts, slots) and how often a view was recomputed.
+    With ``at_once`` a view is computed as soon as there are k records, and again only where it runs
+    short. ``free[:free_count]`` are the unused slots, enough for all new records. Returns the slot
+    given to each new record, the free slots left, the views (offsets, slots), the snapshots
+    (partitions, ends, counts, slots) and how often a view was recomputed.
     """
     partitions = len(view_from) - 1
     slot_of = np.empty(len(new_scores), np.int64)
@@ -260,7 +262,11 @@ def advance_grid(
                 lapsed = True
             # While the window fills, SMA computes now and then; the last time when it is full.
             first = False
-            if skyband and filling[p] >= 0 and (lapsed or alive[p] >= 2 * filling[p]):
+            if at_once:
+                if filling[p] >= 0 and alive[p] >= k:
+                    first = True
+                    filling[p] = _NONE
+            elif skyband and filling[p] >= 0 and (lapsed or alive[p] >= 2 * filling[p]):
                 first = True
                 filling[p] = _NONE if lapsed else alive[p]
             if lapsed or first:

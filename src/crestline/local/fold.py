@@ -94,6 +94,7 @@ class Fold:
                 table = next(steps, None)
                 self.metrics.keeps(self._records_kept())
                 self.metrics.rejected = dict(self.rejects.counts)
+                self.metrics.approximation = self._operator.notes()
                 known = len(self._partitions)
                 self.metrics.partitions = max(self.metrics.partitions, known)
             if table is None:
@@ -190,11 +191,12 @@ class Fold:
     # -- on many machines: see core.distributed -----------------------------------------------
 
     def fold(self, admitted: Admitted) -> None:
-        if not self._counted:
+        if not (self._counted or self.query.window.panes.on_arrival):
             self._observe(admitted)
             self._compact()
             return
-        # Where a record stands is known only when all are together: none can be left out.
+        # Where a record stands is known only when all are together, and every arrival brings a
+        # result: none can be left out.
         codes = self._partition_codes(admitted)
         everything = np.arange(len(admitted))
         zeros = np.zeros(len(admitted), np.int64)
@@ -202,7 +204,7 @@ class Fold:
 
     def gathered(self) -> pa.Table:
         table = self._kept.table
-        if not self._counted:
+        if not (self._counted or self.query.window.panes.on_arrival):
             table = table.take(np.sort(self._operator.ids()))
         codes = table.column("_partition")
         table = table.drop_columns(["_partition"])

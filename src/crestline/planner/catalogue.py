@@ -6,16 +6,40 @@ families whose engine is still to come stand here too, so that the planner can s
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from crestline.certain import SMA, TMA, MinTopK, Naive, PreTopK
+from crestline.certain import (
+    CPM,
+    PA,
+    RA,
+    RAPF,
+    RARF,
+    RASF,
+    SA,
+    SAPF,
+    SARF,
+    SASF,
+    SMA,
+    SNN,
+    TMA,
+    MinTopK,
+    Naive,
+    PreTopK,
+)
 from crestline.core.operator import Operator
-from crestline.core.window import Window
+from crestline.core.window import RowsWindow, Window
 
 
 def _any_window(window: Window) -> bool:
     return True
+
+
+def reports_every_arrival(window: Window) -> bool:
+    """``[ROWS n]`` and ``[RANGE w ON ts]``."""
+    if isinstance(window, RowsWindow):
+        return window.slide == 1
+    return window.panes.on_arrival
 
 
 def _few_future_windows(window: Window) -> bool:
@@ -36,10 +60,17 @@ class Algorithm:
     operator: Callable[..., Operator] | None = None
     supports: Callable[[Window], bool] = _any_window
     exact: bool = True
+    #: What it does not do, where ``supports`` says no.
+    refuses: str = ""
 
     @property
     def available(self) -> bool:
         return self.operator is not None
+
+    @property
+    def options(self) -> Mapping[str, float | None]:
+        """What ``USING`` may tell it, with the defaults."""
+        return getattr(self.operator, "OPTIONS", {})
 
 
 #: What the families are called in sentences.
@@ -50,6 +81,8 @@ FAMILIES = {
     "incomplete": "incomplete streams (COMBINE)",
     "sharing": "plans for several queries (FREQUENCY)",
 }
+
+_STEPS = "a window that slides in steps or is unbounded"
 
 CATALOGUE: tuple[Algorithm, ...] = (
     Algorithm(
@@ -68,6 +101,8 @@ CATALOGUE: tuple[Algorithm, ...] = (
         "the minimal candidate set, and C k references to it",
         PreTopK,
         _few_future_windows,
+        refuses="a window that is unbounded, reports at every arrival or is more than a million"
+        " slides long",
     ),
     Algorithm(
         "SMA",
@@ -93,17 +128,117 @@ CATALOGUE: tuple[Algorithm, ...] = (
         "the whole window",
         Naive,
     ),
-    Algorithm("RAPF", "arrival", "relaxed skyband behind a probabilistic filter"),
-    Algorithm("PA", "arrival", "probabilistic skyband, for APPROXIMATE", exact=False),
-    Algorithm("SA", "arrival", "strict skyband"),
-    Algorithm("RA", "arrival", "relaxed skyband, pruned lazily"),
-    Algorithm("SASF", "arrival", "strict skyband behind a strict filter"),
-    Algorithm("SARF", "arrival", "strict skyband behind a relaxed filter"),
-    Algorithm("SAPF", "arrival", "strict skyband behind a probabilistic filter"),
-    Algorithm("RASF", "arrival", "relaxed skyband behind a strict filter"),
-    Algorithm("RARF", "arrival", "relaxed skyband behind a relaxed filter"),
-    Algorithm("SNN", "arrival", "skyband rival"),
-    Algorithm("CPM", "arrival", "conceptual partitioning, a rival"),
+    Algorithm(
+        "RAPF",
+        "arrival",
+        "a relaxed skyband behind a probabilistic filter (Pripuzic et al. 2015); the default",
+        "a comparison for most records; log M for about k in every buffer",
+        "the buffer and k (1 + ln(n / buffer)) on average, the window at worst",
+        RAPF,
+        reports_every_arrival,
+        refuses=_STEPS,
+    ),
+    Algorithm(
+        "PA",
+        "arrival",
+        "a probabilistic skyband, for APPROXIMATE (Pripuzic et al. 2015)",
+        "a comparison for nearly all records",
+        "k and a few dozen candidates",
+        PA,
+        reports_every_arrival,
+        exact=False,
+        refuses=_STEPS,
+    ),
+    Algorithm(
+        "SA",
+        "arrival",
+        "a strict skyband (Boehm et al. 2007)",
+        "M for each record",
+        "M = k (1 + H_n - H_k) on average, the window at worst",
+        SA,
+        reports_every_arrival,
+        refuses=_STEPS,
+    ),
+    Algorithm(
+        "RA",
+        "arrival",
+        "a relaxed skyband, pruned now and then (Pripuzic et al. 2015)",
+        "log M and a share in the prunings, for each record",
+        "up to 1 + gamma times SA's candidates",
+        RA,
+        reports_every_arrival,
+        refuses=_STEPS,
+    ),
+    Algorithm(
+        "SASF",
+        "arrival",
+        "a strict skyband behind a strict filter",
+        "F for each record; SA's for about k in every buffer",
+        "the buffer and k (1 + ln(n / buffer)) on average, the window at worst",
+        SASF,
+        reports_every_arrival,
+        refuses=_STEPS,
+    ),
+    Algorithm(
+        "SARF",
+        "arrival",
+        "a strict skyband behind a relaxed filter",
+        "log F and a share in the prunings, for each record; SA's for about k in every buffer",
+        "the buffer and k (1 + ln(n / buffer)) on average, the window at worst",
+        SARF,
+        reports_every_arrival,
+        refuses=_STEPS,
+    ),
+    Algorithm(
+        "SAPF",
+        "arrival",
+        "a strict skyband behind a probabilistic filter",
+        "a comparison for most records; SA's for about k in every buffer",
+        "the buffer and k (1 + ln(n / buffer)) on average, the window at worst",
+        SAPF,
+        reports_every_arrival,
+        refuses=_STEPS,
+    ),
+    Algorithm(
+        "RASF",
+        "arrival",
+        "a relaxed skyband behind a strict filter",
+        "F for each record; RA's for about k in every buffer",
+        "the buffer and k (1 + ln(n / buffer)) on average, the window at worst",
+        RASF,
+        reports_every_arrival,
+        refuses=_STEPS,
+    ),
+    Algorithm(
+        "RARF",
+        "arrival",
+        "a relaxed skyband behind a relaxed filter",
+        "log F and a share in the prunings, for each record; RA's for about k in every buffer",
+        "the buffer and k (1 + ln(n / buffer)) on average, the window at worst",
+        RARF,
+        reports_every_arrival,
+        refuses=_STEPS,
+    ),
+    Algorithm(
+        "SNN",
+        "arrival",
+        "keeps the window in a grid and a skyband above it (Mouratidis, Papadias 2007)",
+        "the grid for each record, a recomputation when the skyband runs short",
+        "the whole window",
+        SNN,
+        reports_every_arrival,
+        refuses=_STEPS,
+    ),
+    Algorithm(
+        "CPM",
+        "arrival",
+        "keeps the window in a grid and the top k above it (Mouratidis, Papadias 2007)",
+        "the grid for each record, a recomputation when a result expires",
+        "the whole window",
+        CPM,
+        reports_every_arrival,
+        refuses=_STEPS,
+    ),
     Algorithm("SCSQ_BUFFER", "uncertain", "shared compact sets, batched"),
     Algorithm("SCSQ", "uncertain", "shared compact sets in segments"),
     Algorithm("CCSQ", "uncertain", "compact sets, differences only"),

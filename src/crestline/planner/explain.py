@@ -47,11 +47,23 @@ def window_text(query: Query) -> str:
     return f"the last {duration(window.width)} of {window.on}, every {duration(window.slide)}"
 
 
+def _plain(value: float) -> str:
+    """
+    >>> _plain(0.001), _plain(10_000_000), _plain(True)
+    ('0.001', '10,000,000', 'yes')
+    """
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,}"
+
+
 def facts(plan: Plan) -> dict[str, Any]:
     """What ``explain`` says, as plain values."""
     query, panes = plan.query, plan.query.window.panes
     pane = f"{panes.length:,} records" if counts_rows(query.window) else duration(panes.length)
     minimal = plan.algorithm.name in ("MINTOPK", "PRETOPK")
+    operator = plan.operator()
+    notes = operator.notes()
     return {
         "query": query.name or "query",
         "text": str(query),
@@ -69,6 +81,8 @@ def facts(plan: Plan) -> dict[str, Any]:
         "lateness_us": query.lateness,
         "late": query.late,
         "emit": query.emit,
+        "options": dict(getattr(operator, "options", {})),
+        "approximation": {name: notes[name] for name in ("bound", "holds") if name in notes},
     }
 
 
@@ -82,8 +96,16 @@ def explain(plan: Plan) -> str:
         ("algorithm", f"{known['algorithm']}: {known['reason']}"),
         ("cost", known["cost"]),
     ]
+    if known["options"]:
+        told = ", ".join(f"{name} {_plain(value)}" for name, value in known["options"].items())
+        lines.append(("options", told))
+    if known["approximation"]:
+        bound = known["approximation"]
+        lines.append(("bound", f"{bound['bound']}, {bound['holds']}"))
     if plan.query.window.panes.on_arrival:
         lines.append(("panes", "records of the same microsecond expire together"))
+    elif plan.on_arrival:
+        lines.append(("panes", "none: records expire one by one"))
     elif known["panes_per_window"] is None:
         lines.append(("panes", f"{known['pane']} each; nothing expires"))
     else:

@@ -7,14 +7,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from math import log
 
-from crestline.core.errors import PlanError
+from crestline.core.errors import CrestlineError, PlanError
 from crestline.core.operator import Operator
 from crestline.core.window import RangeWindow, RowsWindow, counts_rows
 from crestline.language import Query
-from crestline.planner.catalogue import CATALOGUE, FAMILIES, Algorithm, named
+from crestline.planner.catalogue import (
+    CATALOGUE,
+    FAMILIES,
+    Algorithm,
+    named,
+    reports_every_arrival,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +31,8 @@ class Plan:
     query: Query
     algorithm: Algorithm
     reason: str
+    #: What the operator is told beyond k and its window.
+    options: Mapping[str, float] = field(default_factory=dict)
 
     def operator(self) -> Operator:
         """A fresh operator; window and slide in records or microseconds."""
@@ -38,7 +47,14 @@ class Plan:
             width, slide = None, window.slide
         assert self.algorithm.operator is not None
         changes = self.query.emit == "CHANGES"
-        return self.algorithm.operator(self.query.k, width, slide, only_changes=changes)
+        return self.algorithm.operator(
+            self.query.k, width, slide, only_changes=changes, **self.options
+        )
+
+    @property
+    def on_arrival(self) -> bool:
+        """Whether a result is due after every arrival."""
+        return reports_every_arrival(self.query.window)
 
     @property
     def expected_kept(self) -> float:
@@ -71,7 +87,12 @@ def plan(query: Query) -> Plan:
     """Choose an algorithm, or raise PlanError with the reason why the query cannot be run."""
     _refuse_what_is_to_come(query)
     _refuse_contradictions(query)
-    return Plan(query, *_choose(query))
+    chosen = Plan(query, *_choose(query))
+    try:
+        chosen.operator()
+    except CrestlineError as error:  # an option that does not fit
+        raise PlanError(f"{error}.") from error
+    return chosen
 
 
 def _refuse_what_is_to_come(query: Query) -> None:
@@ -79,7 +100,6 @@ def _refuse_what_is_to_come(query: Query) -> None:
         (query.probability, "WITH PROBABILITY (uncertain streams)"),
         (query.combine, "COMBINE (incomplete streams)"),
         (query.frequency, "FREQUENCY (queries that share their work)"),
-        (query.approximate or None, "APPROXIMATE"),
     )
     for clause, name in later:
         if clause is not None:
@@ -110,15 +130,9 @@ def _refuse_contradictions(query: Query) -> None:
             )
 
 
-def _choose(query: Query) -> tuple[Algorithm, str]:
-    panes = query.window.panes
+def _choose(query: Query) -> tuple[Algorithm, str, Mapping[str, float]]:
     if query.using is None:
-        reason = (
-            "the default: it keeps the least that any exact algorithm can and costs a scan"
-            if not panes.on_arrival
-            else "every arrival is a pane of its own (RAPF, made for this, is to come)"
-        )
-        return CATALOGUE[0], reason
+        return _default(query)
     algorithm = named(query.using)
     usable = [a.name for a in CATALOGUE if a.available and a.supports(query.window)]
     choices = "choose one of " + ", ".join(usable)
@@ -130,12 +144,67 @@ def _choose(query: Query) -> tuple[Algorithm, str]:
             f" {choices}."
         )
     if not algorithm.supports(query.window):
+        raise PlanError(f"{algorithm.name} does not do {algorithm.refuses}: {choices}.")
+    if query.late == "REVISE" and algorithm.family == "arrival":
         raise PlanError(
-            f"{algorithm.name} does not do a window that is unbounded, reports at every arrival or"
-            " is more than a million slides long:"
-            f" {choices}."
+            f"{algorithm.name} forgets what a late record may bring back: LATE REVISE needs"
+            " MINTOPK, which is the default then."
         )
-    if query.options:
-        names = ", ".join(name for name, _ in query.options)
-        raise PlanError(f"{algorithm.name} takes no options, but {names} was given: leave it out.")
-    return algorithm, "USING asks for it"
+    if query.approximate and algorithm.exact:
+        raise PlanError(
+            f"{algorithm.name} is exact, which is more than APPROXIMATE asks for: leave out one of"
+            " the two, or use PA."
+        )
+    options = _options(query, algorithm)
+    if query.approximate:
+        options.setdefault("adaptive", True)
+        if query.error is not None and options.setdefault("error", query.error) != query.error:
+            raise PlanError("ERROR and the option error contradict each other: give one.")
+    return algorithm, "USING asks for it", options
+
+
+def _default(query: Query) -> tuple[Algorithm, str, Mapping[str, float]]:
+    every_arrival = reports_every_arrival(query.window)
+    if query.approximate:
+        if not every_arrival:
+            raise PlanError(
+                "APPROXIMATE is for windows that report at every arrival, [ROWS n] and [RANGE w ON"
+                " ts]: where a window slides in steps the exact answer costs no more. Leave it out."
+            )
+        if query.late == "REVISE":
+            raise PlanError("APPROXIMATE and LATE REVISE contradict each other: leave one out.")
+        options = {"adaptive": True, "error": 0.001 if query.error is None else query.error}
+        reason = "APPROXIMATE asks for it; RAPF takes its place while records come in some order"
+        return _known("PA"), reason, options
+    if every_arrival and query.late == "REVISE":
+        reason = "it forgets nothing that LATE REVISE may need: every arrival is a pane of its own"
+        return _known("MINTOPK"), reason, {}
+    if every_arrival:
+        reason = "the default for a result after every arrival: exact, and most records cost little"
+        return _known("RAPF"), reason, {}
+    reason = "the default: it keeps the least that any exact algorithm can and costs a scan"
+    return _known("MINTOPK"), reason, {}
+
+
+def _known(name: str) -> Algorithm:
+    algorithm = named(name)
+    assert algorithm is not None
+    return algorithm
+
+
+def _options(query: Query, algorithm: Algorithm) -> dict[str, float]:
+    """The options of USING, checked: their names, their kinds, and that the operator takes them."""
+    chosen: dict[str, float] = {}
+    for name, value in query.options:
+        known = ", ".join(algorithm.options)
+        if name.lower() not in algorithm.options:
+            takes = f"knows {known}" if known else "takes none"
+            raise PlanError(
+                f"{algorithm.name} has no option {name}: it {takes}. Leave it out or use another."
+            )
+        default = algorithm.options[name.lower()]
+        if isinstance(value, str) or isinstance(value, bool) != isinstance(default, bool):
+            wanted = "true or false" if isinstance(default, bool) else "a number"
+            raise PlanError(f"the option {name} of {algorithm.name} is {wanted}, not {value!r}.")
+        chosen[name.lower()] = value
+    return chosen

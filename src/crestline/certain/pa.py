@@ -1,0 +1,249 @@
+"""PA: the probabilistic skyband (Pripuzic et al. 2015, section 4.1), for ``APPROXIMATE``.
+
+**Answers** the top k after every arrival, with few errors if the records come in random order: of N
+records fewer than ``sigma N / n`` results are missed, and fewer than ``1.5 sigma N / n`` reported
+wrongly, on average, over a window of n (Lemma 4.6). **Does not** hold to that on streams that are
+in any order: on falling scores it misses nearly everything.
+
+**Idea.** In random order the rank at arrival tells the chances of a record. The band holds the k
+best and as many candidates as ``certain.probable`` says; what ranks behind them when it arrives is
+ignored. The last candidate's score is the threshold: nearly all records cost one comparison.
+
+**Adaptive** (``adaptive => true``, and so always for ``APPROXIMATE`` without ``USING``): the paper
+leaves this to the future. A watch (``certain.disorder``) looks for order in time. PA is trusted
+only when a whole window has passed without any; until then, and from the first sign of it on, RAPF
+answers instead, exactly. A long batch is looked at before any of it is processed. If batches are
+short, the latest records wait beside PA, ignored by it or not, and go to RAPF with all that PA has
+when it takes over. What PA ignored before those is gone: the bound holds for it as long as the
+stream was in random order. ``notes()`` counts the switches.
+
+**Cost**: O(1) for most records; O(log(k + limit)) to find the place of one of the (k + limit) / n
+that enter, and O(k + limit) when one of those expires.
+
+**Options**: ``error`` (0.001), the sigma of the bound; ``additional`` (10), candidates beyond the
+limit that spare resets of the threshold; ``expect`` (ten million), how many records a window on
+time holds at most; ``adaptive``.
+
+**Invariants**: A1 and A3 of ``certain.arrivals``.
+
+**Deviations.** The gate that passes over most records knows scores only, and a tie with the
+threshold gets through; the band, which knows how ties are broken, makes the same steps again with
+what is left. A window on time takes its limit from ``expect``: a limit for more records than there
+are keeps too many, not too few.
+
+>>> import numpy as np
+>>> operator = PA(k=1, window=3)
+>>> _ = operator.observe(np.array([9.0, 5, 3, 7]))
+>>> [(end, scores.tolist()) for _, end, _, scores in operator.advance()]
+[(1, [9.0]), (2, [9.0]), (3, [9.0]), (4, [7.0])]
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from crestline.certain.arrivals import LARGE_WINDOW, ArrivalOperator
+from crestline.certain.disorder import OrderWatch
+from crestline.kernels.bands import PROBABLE, RELAXED
+from crestline.types import Floats, Ints
+
+#: Records that are judged together, and those that wait beside PA.
+_JUDGED, _BESIDE = 1 << 17, 256
+_GAMMA = 0.2
+
+
+class PA(ArrivalOperator):
+    """The probabilistic skyband, with RAPF in reserve; see the module's text."""
+
+    OPTIONS = {"error": 0.001, "additional": 10, "expect": LARGE_WINDOW, "adaptive": False}
+
+    def __init__(
+        self,
+        k: int,
+        window: int,
+        slide: int | None = 1,
+        *,
+        only_changes: bool = False,
+        **options: float | None,
+    ) -> None:
+        super().__init__(k, window, slide, only_changes=only_changes, **options)
+        self._watch = OrderWatch() if self.options["adaptive"] else None
+        self._trusted_since = 0  # records (or the moment) since there was a sign of order
+        self._switches = 0
+        self._exactly = 0  # records that RAPF answered for
+        self.band = PROBABLE
+        if self._watch is not None:
+            self._use_rapf()
+
+    @property
+    def exact_now(self) -> bool:
+        """Whether RAPF answers at the moment."""
+        return self.band == RELAXED
+
+    def notes(self) -> dict[str, Any]:
+        """Which bound holds, and who answers."""
+        told: dict[str, Any] = {
+            "error": self.options["error"],
+            "bound": f"of N records over windows of n, fewer than {self.options['error']:g} N/n"
+            f" results missed and {1.5 * self.options['error']:g} N/n reported wrongly, on average",
+            "holds": "for streams in random order",
+        }
+        if self._watch is not None:
+            told |= {
+                "answering": "RAPF (exact)" if self.exact_now else "PA",
+                "switches": self._switches,
+                "answered_exactly": self._exactly,
+            }
+        return told
+
+    # -- who answers --------------------------------------------------------------------------
+
+    def observe(
+        self,
+        scores: Floats,
+        times: Ints | None = None,
+        partitions: Ints | None = None,
+        number_from: int | None = None,
+    ) -> Ints:
+        if self._watch is None:
+            return super().observe(scores, times, partitions, number_from)
+        scores = np.ascontiguousarray(scores, np.float64)
+        kept = []
+        count = 0
+        for start in range(0, len(scores), _JUDGED):
+            part = slice(start, start + _JUDGED)
+            when = None if times is None else times[part]
+            whose = None if partitions is None else partitions[part]
+            self._judge(scores[part], when, whose)
+            first = None if number_from is None else number_from + count
+            found = super().observe(scores[part], when, whose, first)
+            count += len(found)
+            self._exactly += len(scores[part]) if self.exact_now else 0
+            kept.append(found + start)
+        return np.concatenate([np.empty(0, np.int64), *kept])
+
+    def _judge(self, scores: Floats, times: Ints | None, partitions: Ints | None) -> None:
+        """Look for order in the next records, and change who answers before they are processed."""
+        assert self._watch is not None
+        if len(scores) == 0:
+            return
+        # Each partition would have to be in random order by itself, and has too few records here.
+        alarm = (partitions is not None and bool(partitions.any())) or self._watch.add(scores)
+        now = self.seen if times is None else int(times.max())
+        if self.seen == 0 and times is not None:
+            self._trusted_since = int(times.min())
+        if alarm:
+            self._trusted_since = now + (len(scores) if times is None else 0)
+            if not self.exact_now:
+                self._switches += 1
+                self._use_rapf()
+        elif self.exact_now and now - self._trusted_since >= self.window:
+            self._switches += 1
+            self._use_pa()
+
+    def _decide(
+        self,
+        scores: Floats,
+        ats: Ints,
+        first: int,
+        start: Ints,
+        order: Ints | None,
+        number_from: int | None,
+    ) -> Ints:
+        """PA, with the latest records beside it (in the buffer that RAPF would have)."""
+        if self._watch is None or self.exact_now:
+            return super()._decide(scores, ats, first, start, order, number_from)
+        if not self._timed or self._in_order(ats, order):
+            entered, _ = self._lead_through_gate(scores, ats, first, start)
+        else:
+            entered = np.arange(len(scores))
+        latest = np.arange(max(0, len(scores) - _BESIDE), len(scores))
+        needed = np.union1d(entered, latest)
+        kept, ids = self._number(needed, None, number_from)
+
+        def born(places: Ints) -> Ints:
+            return ats[places] if len(ats) else first + places
+
+        id = ids[np.searchsorted(needed, entered)]
+        nobody = np.zeros(len(entered), np.int64)  # with partitions RAPF answers
+        self._add_pending(nobody, born(entered), born(entered), scores[entered], id)
+        new = {
+            "score": scores[latest],
+            "at": born(latest),
+            "id": ids[np.searchsorted(needed, latest)],
+            "passed": np.isin(latest, entered),
+        }
+        beside = {
+            name: np.concatenate((self._buffer[name], values))[-_BESIDE:]
+            for name, values in new.items()
+        }
+        self._buffer.replace(np.array([0, len(beside["at"])]), **beside)
+        return kept
+
+    def _use_rapf(self) -> None:
+        """The latest records that PA ignored enter the band, which sorts them out."""
+        self._admit_undecided()
+        self.band, self.filter = RELAXED, PROBABLE
+        self.options = self.options | {"gamma": _GAMMA, "buffer": self._usual_buffer()}
+        self._limits = np.full(self.partitions, 4.0 * self.k)
+        self._forget_filter()
+
+    def _use_pa(self) -> None:
+        """The band is cut to what PA would hold."""
+        self._admit_undecided()
+        self.band, self.filter = PROBABLE, None
+        self.options = {o: v for o, v in self.options.items() if o in self.OPTIONS}
+        self._limits = np.full(self.partitions, -np.inf)
+        self._forget_filter()
+        _, limit, additional = self._band_settings()
+        band = self._band
+        rank = np.arange(len(band)) - np.repeat(band.start[:-1], np.diff(band.start))
+        best = rank < self.k + limit + additional
+        count = np.bincount(band.partition()[best], minlength=self.partitions)
+        start = np.concatenate(([0], np.cumsum(count)))
+        band.replace(start, **{name: values[best] for name, values in band.columns.items()})
+        self._list.replace(start, score=band["score"], born=band["at"], dominators=band["at"])
+
+    def _admit_undecided(self) -> None:
+        buffer = self._buffer
+        places = np.flatnonzero(~buffer["passed"])
+        ats = buffer["at"][places]
+        whose = buffer.partition()[places]
+        self._add_pending(whose, ats, ats, buffer["score"][places], buffer["id"][places])
+
+    def _forget_filter(self) -> None:
+        nothing = np.zeros(self.partitions + 1, np.int64)
+        for ragged in (self._buffer, self._list):
+            empty = {name: values[:0] for name, values in ragged.columns.items()}
+            ragged.replace(nothing, **empty)
+        self._bounds = np.tile([-np.inf, 4.0 * self.k], self.partitions)
+
+    # -- state --------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        options = {name: self.options[name] for name in self.OPTIONS}
+        state = super().state() | {"options": options}
+        if self._watch is not None:
+            state["adaptive"] = {
+                "watch": self._watch.state(),
+                "exact_now": self.exact_now,
+                "trusted_since": self._trusted_since,
+                "switches": self._switches,
+                "exactly": self._exactly,
+            }
+        return state
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        run = super().from_state(state)
+        if run._watch is not None:
+            own = state["adaptive"]
+            run._watch.restore(own["watch"])
+            run._trusted_since, run._switches = own["trusted_since"], own["switches"]
+            run._exactly = own["exactly"]
+            if not own["exact_now"]:
+                run.band, run.filter = PROBABLE, None
+                run.options = {o: v for o, v in run.options.items() if o in cls.OPTIONS}
+        return run
