@@ -10,7 +10,21 @@ from typing import Any
 import numpy as np
 
 from crestline.certain import (
-    CPM, RA, RAPF, RARF, RASF, SA, SAPF, SARF, SASF, SMA, SNN, TMA, MinTopK, Naive, PreTopK,
+    CPM,
+    RA,
+    RAPF,
+    RARF,
+    RASF,
+    SA,
+    SAPF,
+    SARF,
+    SASF,
+    SMA,
+    SNN,
+    TMA,
+    MinTopK,
+    Naive,
+    PreTopK,
 )  # fmt: skip
 from crestline.core.state import pack, unpack
 
