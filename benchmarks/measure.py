@@ -24,7 +24,7 @@ sys.modules["benchmarks"] = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(sys.modules["benchmarks"])
 runpy.run_module(module, run_name="__main__", alter_sys=True)
 """
-_PACKAGES = ("crestline", "numpy", "numba", "pyarrow", "duckdb", "polars")
+_PACKAGES = ("crestline", "numpy", "numba", "pyarrow", "duckdb", "polars", "sortedcontainers")
 
 Say = Callable[[str], None]
 

@@ -26,12 +26,13 @@ from crestline.core.errors import (
 
 if TYPE_CHECKING:
     from crestline.language import Query, parse, parse_all
-    from crestline.local import Metrics, Results, Session
+    from crestline.local import Board, Metrics, Results, Session
     from crestline.running import open, run
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Board",
     "CrestlineError",
     "Metrics",
     "PlanError",

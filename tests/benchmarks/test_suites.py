@@ -92,6 +92,74 @@ def test_batches_hold_whole_slides_and_few_results() -> None:
     assert batch_size(10, 10_000_000) == 10_000_000
 
 
+# -- arrivals -----------------------------------------------------------------------------------
+
+
+def test_arrivals_contenders_agree() -> None:
+    pytest.importorskip("sortedcontainers")
+    from benchmarks import arrivals
+
+    result = arrivals.run(
+        quick=True,
+        say=quiet,
+        scores=600,
+        window=200,
+        ks=(1, 9),
+        compare=300,
+        queries=5,
+        grown={"k": (1, 300), "n": (100, 1_000), "buffer": (10, 1_000), "gamma": (0.5,)},
+        seconds=0.0005,
+    )
+    assert json.loads(json.dumps(result)) == result
+    for case in result["cases"]:
+        assert len(case["contenders"]) == len(arrivals.ALGORITHMS) + 4
+        for name, entry in case["contenders"].items():
+            assert name == "PA" or entry["agrees"], (case["stream"], name)
+            assert 10 <= entry["records"] <= 600 and 0 < entry["kept"] <= 200
+    misses = {(case["stream"], case["k"]): case["missed"] for case in result["cases"]}
+    assert misses["falling", 1] > 300
+    # Windows and buffers that do not fit are left out.
+    assert [[cell["value"] for cell in cells] for cells in result["growth"].values()] == [
+        [1, 300], [100], [10], [0.5]
+    ]  # fmt: skip
+    assert result["goals"][-1]["met"]  # all answers agree
+    assert "tuned rescan" in arrivals.table(result)
+
+
+@pytest.mark.parametrize("k", [1, 4, 60])
+def test_arrivals_rivals_find_the_top(k: int) -> None:
+    pytest.importorskip("sortedcontainers")
+    from benchmarks.arrivals import changes
+    from benchmarks.arrivals_rivals import Rescan, SortedWindow, TunedRescan
+
+    scores = np.random.default_rng(7).integers(0, 12, 400).astype(np.float64)  # many ties
+    judge = Naive(k, 50, 1)
+    judge.observe(scores)
+    right = changes([judge.advance()])
+    for rival in (Rescan, TunedRescan, SortedWindow):
+        runner = rival(scores, k, 50)
+        told: list[Any] = []
+        runner.run(130, told)
+        other = runner.copy()
+        runner.run(400)  # goes on for itself
+        other.run(400, told)
+        assert changes(told) == right, rival
+        assert runner.changes == other.changes == len(right)
+
+
+def test_arrivals_do_not_count_a_wrong_answer() -> None:
+    pytest.importorskip("sortedcontainers")
+    from benchmarks import arrivals
+
+    right = [(1, (0,)), (2, (1,)), (4, (3,)), (9, (8,))]
+    assert arrivals.between(right, 0, 5) == right[:3]
+    assert arrivals.between(right, 2, 5) == [(3, (1,)), (4, (3,))]
+    entry = {"a_second": 1.0, "agrees": False, "kept": 1}
+    names = arrivals.contenders()
+    case = {"stream": "i.i.d.", "k": 1, "contenders": dict.fromkeys(names, entry)}
+    assert not arrivals.goals([case], None, 100)[-1]["met"]
+
+
 # -- local, partitions, memory ------------------------------------------------------------------
 
 

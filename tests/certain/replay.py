@@ -63,6 +63,29 @@ class Stream:
             cuts=[0, *sorted(rng.integers(0, n + 1, 2).tolist()), n],
         )
 
+    @classmethod
+    def long(cls, rng: np.random.Generator) -> Stream:
+        """Many records for a short window and a small k, in large batches: what long batches are
+        spared has to be right too."""
+        n = int(rng.integers(100, 700))
+        timed = rng.random() < 0.4
+        scores = rng.integers(0, int(rng.choice([5, 50, 10_000])), n).astype(np.float64)
+        shape = rng.integers(4)
+        if shape == 1:
+            scores += np.arange(n) * rng.choice([-1.0, 1.0]) * rng.choice([0.1, 10.0])
+        elif shape == 2:
+            scores += 20 * np.sin(np.arange(n) / rng.integers(2, 40))
+        parts = int(rng.integers(1, 3))
+        return cls(
+            k=int(rng.integers(1, 5)),
+            window=int(rng.integers(5, 120)),
+            slide=None if timed else 1,
+            scores=scores,
+            times=np.sort(rng.integers(0, 2 * n, n)) if timed else None,
+            partitions=rng.integers(0, parts, n) if parts > 1 else None,
+            cuts=[0, *sorted(rng.integers(0, n + 1, int(rng.integers(0, 3))).tolist()), n],
+        )
+
     def supports(self, operator: type) -> bool:
         if operator is PreTopK:
             return self.window is not None and self.slide is not None

@@ -6,13 +6,14 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from certain.replay import OPERATORS, Stream, replay
+from certain.replay import ARRIVALS, OPERATORS, Stream, replay
 from crestline.certain import SMA, MinTopK, Naive, PreTopK
 from crestline.core.errors import CrestlineError
 
@@ -22,6 +23,14 @@ from crestline.core.errors import CrestlineError
 def test_equals_naive(operator: type, seed: int) -> None:
     stream = Stream.random(np.random.default_rng(seed))
     if stream.supports(operator):
+        assert stream.through(operator) == stream.through(Naive)
+
+
+@pytest.mark.parametrize("operator", ARRIVALS)
+@given(st.integers(0, 2**32))
+def test_long_batches_equal_naive(operator: type, seed: int) -> None:
+    stream = Stream.long(np.random.default_rng(seed))
+    with patch("crestline.certain.arrivals._LEAST_BLOCK", 4):  # blocks where the batch is short too
         assert stream.through(operator) == stream.through(Naive)
 
 

@@ -26,6 +26,7 @@ the records it has seen and not on their order.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from math import sqrt
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -44,8 +45,8 @@ _LONG_AGO = -(1 << 62)
 #: A window on time holds no more than this, as far as the limit of PA is concerned.
 LARGE_WINDOW = 10_000_000
 
-#: Long batches are looked at in blocks of this many records for each of the k, first of all.
-_BLOCK_OF_K, _LEAST_BLOCK = 64, 4096
+#: Blocks of long batches are no shorter than this.
+_LEAST_BLOCK = 256
 
 _NONE = np.empty(0, np.int64)
 
@@ -97,6 +98,7 @@ class ArrivalOperator:
         self._buffer = Ragged(score=np.float64, at=np.int64, id=np.int64, passed=np.bool_)
         self._list = Ragged(score=np.float64, born=np.int64, dominators=np.int64)
         self._bounds = np.empty(0)  # two for each partition; see ``pass_filter``
+        self._edge_kth, self._edge_at = np.empty(0), _NONE  # see ``pass_blocks``
         self._pending = dict.fromkeys(("partition", "when", "at", "tie", "id"), _NONE)
         self._pending_score = np.empty(0)
         self._moments: list[tuple[Ints, Ints]] = []  # arrivals on time: partitions, times
@@ -224,8 +226,9 @@ class ArrivalOperator:
         in_order = not self._timed or self._in_order(ats, order)
         places: Ints | None = None
         entered_from = start
+        ends = self._ends(ats, first, start)
         if in_order and self.filter == PROBABLE:
-            places, entered_from = self._pass_whole_blocks(scores, ats, start)
+            places, entered_from = self._pass_whole_blocks(scores, ats, first, start)
         elif in_order and self.band == PROBABLE:
             places, entered_from = self._lead_through_gate(scores, ats, first, start)
         if places is not None:
@@ -235,22 +238,29 @@ class ArrivalOperator:
         elif len(ats) == 0:
             ats = np.arange(first, first + len(scores))
         if in_order and self.filter is not None:
-            return self._lead_through_filter(scores, ats, entered_from, order, number_from)
+            return self._lead_through_filter(scores, ats, entered_from, ends, order, number_from)
         kept, ids = self._number(np.arange(len(scores)), order, number_from)
         partition = np.repeat(np.arange(self.partitions), np.diff(entered_from))
         self._add_pending(partition, ats, ats, scores, ids)
         return kept
 
     def _pass_whole_blocks(
-        self, scores: Floats, ats: Ints, start: Ints
+        self, scores: Floats, ats: Ints, first: int, start: Ints
     ) -> tuple[Ints | None, Ints]:
-        """Leave out, before the filter, what a long batch itself shows to be of no use."""
-        block = max(_LEAST_BLOCK, _BLOCK_OF_K * self.k)
+        """Leave out, before the filter, what a long batch itself shows to be of no use.
+
+        Of every block about 2 k records are left, and the last block: so blocks of sqrt(2 k N)
+        leave the fewest of N records.
+        """
+        each = len(scores) // self.partitions
+        block = max(int(sqrt(2.0 * self.k * each)), _LEAST_BLOCK)
         if not self._timed:
             block = min(block, self.window // 3)
-        if block < 4 * self.k or len(scores) < 8 * block * self.partitions:
+        if block < 4 * self.k or each < 4 * block:
             return None, start
-        return pass_blocks(scores, ats, start, self.k, block, self.window)
+        return pass_blocks(
+            scores, ats, first, start, self.k, block, self.window, self._edge_kth, self._edge_at
+        )
 
     def _in_order(self, ats: Ints, order: Ints | None) -> bool:
         """Whether the filter may see these records: each partition's in order, after all before."""
@@ -271,8 +281,21 @@ class ArrivalOperator:
         rank[ascending] = np.arange(len(batch))
         return batch[ascending], number_from + rank
 
+    def _ends(self, ats: Ints, first: int, start: Ints) -> Ints:
+        """The last birth of each partition in a batch; long ago, where it has none."""
+        last = start[1:] - 1
+        if len(ats) == 0:
+            return first + last
+        return np.where(start[1:] > start[:-1], ats[np.maximum(last, 0)], _LONG_AGO)
+
     def _lead_through_filter(
-        self, scores: Floats, ats: Ints, start: Ints, order: Ints | None, number_from: int | None
+        self,
+        scores: Floats,
+        ats: Ints,
+        start: Ints,
+        ends: Ints,
+        order: Ints | None,
+        number_from: int | None,
     ) -> Ints:
         assert self.filter is not None
         most, span, limit = self._filter_settings()
@@ -286,36 +309,24 @@ class ArrivalOperator:
             self.filter, self.k, most, span, limit, self.options.get("gamma", 0.0),
             buffer.start, buffer["score"], buffer["at"], buffer["passed"],
             listed.start, listed["score"], listed["born"], listed["dominators"], self._bounds,
-            start, scores, ats,
+            start, scores, ats, ends,
         )  # fmt: skip
         listed.replace(list_from, score=list_score, born=list_born, dominators=list_dominators)
         waiting = buffered[~flags]
         places = np.sort(np.concatenate((passed[passed >= old], waiting[waiting >= old]))) - old
         kept, ids = self._number(places, order, number_from)
-
-        def ids_of(records: Ints) -> Ints:
-            """-1 for those of which nothing but the score is needed any more."""
-            found: Ints = _pick(records, old, buffer["id"], None)
-            new = np.flatnonzero(records >= old)
-            at = np.searchsorted(places, records[new] - old)
-            at[at == len(places)] = 0
-            known = len(places) > 0 and places[at] == records[new] - old
-            found[new] = np.where(known, ids[at] if len(ids) else -1, -1)
-            return found
-
+        all_ids = np.full(old + len(scores), -1)  # of what has passed, the score is enough
+        all_ids[:old] = buffer["id"]
+        all_ids[old + places] = ids
+        all_scores = np.concatenate((buffer["score"], scores))
+        all_ats = np.concatenate((buffer["at"], ats))
         partition = np.repeat(np.arange(self.partitions), np.diff(passed_from))
-        self._add_pending(
-            partition,
-            when,
-            _pick(passed, old, buffer["at"], ats),
-            _pick(passed, old, buffer["score"], scores),
-            ids_of(passed),
-        )
+        self._add_pending(partition, when, all_ats[passed], all_scores[passed], all_ids[passed])
         buffer.replace(
             buffer_from,
-            score=_pick(buffered, old, buffer["score"], scores),
-            at=_pick(buffered, old, buffer["at"], ats),
-            id=ids_of(buffered),
+            score=all_scores[buffered],
+            at=all_ats[buffered],
+            id=all_ids[buffered],
             passed=flags,
         )
         return kept
@@ -331,7 +342,8 @@ class ArrivalOperator:
             listed.start, listed["score"], listed["born"], thresholds, start, scores, ats, first,
         )  # fmt: skip
         self._bounds[::2] = thresholds
-        listed.replace(list_from, score=list_score, born=list_born)
+        nothing = np.zeros(len(list_born), np.int64)
+        listed.replace(list_from, score=list_score, born=list_born, dominators=nothing)
         return entered, entered_from
 
     def _add_pending(self, partition: Ints, when: Ints, at: Ints, score: Floats, ids: Ints) -> None:
@@ -351,6 +363,8 @@ class ArrivalOperator:
         none = -np.inf if self.band == PROBABLE else 4.0 * self.k
         self._limits = np.concatenate((self._limits, np.full(more, none)))
         self._bounds = np.concatenate((self._bounds, np.tile([-np.inf, 4.0 * self.k], more)))
+        self._edge_kth = np.concatenate((self._edge_kth, np.full(more, -np.inf)))
+        self._edge_at = np.concatenate((self._edge_at, np.zeros(more, np.int64)))
         self._done = np.concatenate((self._done, np.zeros(more, np.int64)))
         self._counts = np.concatenate((self._counts, np.zeros(more, np.int64)))
         self._shown = np.concatenate((self._shown, np.zeros(more, np.bool_)))
@@ -367,7 +381,7 @@ class ArrivalOperator:
             assert to is not None
             self._closed = max(self._closed, to)
         moment_from, moments = self._due_moments(to)
-        entering, score = self._take_pending(to)
+        entering, score = self._take_pending(moment_from, moments)
         band = self._band
         gamma, limit, additional = self._band_settings()
         columns = {
@@ -419,17 +433,19 @@ class ArrivalOperator:
         start[1:] = np.cumsum(np.bincount(partition, minlength=self.partitions))
         return start, times
 
-    def _take_pending(self, to: int | None) -> tuple[dict[str, Ints], Floats]:
-        """Remove the records that enter by ``to``; by partition, in the order of entering."""
+    def _take_pending(self, moment_from: Ints, moments: Ints) -> tuple[dict[str, Ints], Floats]:
+        """Remove the records that enter by the last of these moments; by partition, in the order of
+        entering. What enters after it waits for the next arrival, which reports what it changes."""
         pending, score = self._pending, self._pending_score
-        if self._timed and to is not None and (later := pending["when"] > to).any():
-            self._pending = {name: values[later] for name, values in pending.items()}
-            self._pending_score = score[later]
+        last = np.full(self.partitions, _LONG_AGO if self._timed else -_LONG_AGO)
+        some = moment_from[1:] > moment_from[:-1]
+        last[some] = moments[moment_from[1:][some] - 1]
+        later = pending["when"] > last[pending["partition"]]
+        self._pending = {name: values[later] for name, values in pending.items()}
+        self._pending_score = score[later]
+        if later.any():
             pending = {name: values[~later] for name, values in pending.items()}
             score = score[~later]
-        else:
-            self._pending = dict.fromkeys(pending, _NONE)
-            self._pending_score = np.empty(0)
         single = self.partitions == 1 or not pending["partition"].any()
         if not (single and is_ascending(pending["when"])):
             order = np.lexsort((pending["when"], pending["partition"]))
@@ -490,6 +506,7 @@ class ArrivalOperator:
         for ragged in (self._band, self._buffer, self._list):
             ragged.keep(kept)
         self._bounds = self._bounds.reshape(-1, 2)[kept].ravel()
+        self._edge_kth, self._edge_at = self._edge_kth[kept], self._edge_at[kept]
         self._limits, self._done = self._limits[kept], self._done[kept]
         self._counts, self._shown = self._counts[kept], self._shown[kept]
         self._pending["partition"] = places[self._pending["partition"]]
@@ -520,6 +537,8 @@ class ArrivalOperator:
             "buffer": self._buffer.state(),
             "list": self._list.state(),
             "bounds": self._bounds,
+            "edge_kth": self._edge_kth,
+            "edge_at": self._edge_at,
             "pending": dict(self._pending) | {"score": self._pending_score},
             "moments": {"partition": partition, "times": times},
         }
@@ -532,7 +551,7 @@ class ArrivalOperator:
         )  # fmt: skip
         run.partitions, run.seen, run._timed = state["partitions"], state["seen"], state["timed"]
         run._closed, run._fed, run._counts = state["closed"], state["fed"], state["counts"]
-        for name in ("limits", "done", "shown", "bounds"):
+        for name in ("limits", "done", "shown", "bounds", "edge_kth", "edge_at"):
             setattr(run, f"_{name}", state[name])
         for name in ("band", "buffer", "list"):
             getattr(run, f"_{name}").restore(state[name])
@@ -569,17 +588,6 @@ class ArrivalOperator:
         standing = set(zip(scores.tolist(), ats.tolist(), strict=True))
         born = self._list["born"][part]
         assert set(zip(listed.tolist(), born.tolist(), strict=True)) <= standing, ("A5", p)
-
-
-def _pick(places: Ints, old: int, first: Any, second: Any | None) -> Any:
-    """The values at these places of two arrays one after the other, which are not joined for it:
-    the second may be long. Without it, its places are -1."""
-    found = np.full(len(places), -1, first.dtype)
-    early = places < old
-    found[early] = first[places[early]]
-    if second is not None:
-        found[~early] = second[places[~early] - old]
-    return found
 
 
 __all__ = ["LARGE_WINDOW", "PROBABLE", "RELAXED", "STRICT", "ArrivalOperator"]

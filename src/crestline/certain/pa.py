@@ -11,7 +11,7 @@ ignored. The last candidate's score is the threshold: nearly all records cost on
 
 **Adaptive** (``adaptive => true``, and so always for ``APPROXIMATE`` without ``USING``): the paper
 leaves this to the future. A watch (``certain.disorder``) looks for order in time. PA is trusted
-only when a whole window has passed without any; until then, and from the first sign of it on, RAPF
+only when a whole window, and 4,096 records, have passed without any; until then, and from the first sign of it on, RAPF
 answers instead, exactly. A long batch is looked at before any of it is processed. If batches are
 short, the latest records wait beside PA, ignored by it or not, and go to RAPF with all that PA has
 when it takes over. What PA ignored before those is gone: the bound holds for it as long as the
@@ -45,12 +45,14 @@ from typing import Any, Self
 import numpy as np
 
 from crestline.certain.arrivals import LARGE_WINDOW, ArrivalOperator
-from crestline.certain.disorder import OrderWatch
+from crestline.certain.disorder import LENGTH, OrderWatch
 from crestline.kernels.bands import PROBABLE, RELAXED
 from crestline.types import Floats, Ints
 
 #: Records that are judged together, and those that wait beside PA.
 _JUDGED, _BESIDE = 1 << 17, 256
+#: Records without a sign of order that PA is not trusted before: a full series of the second scale.
+_EVIDENCE = 64 * LENGTH
 _GAMMA = 0.2
 
 
@@ -70,7 +72,8 @@ class PA(ArrivalOperator):
     ) -> None:
         super().__init__(k, window, slide, only_changes=only_changes, **options)
         self._watch = OrderWatch() if self.options["adaptive"] else None
-        self._trusted_since = 0  # records (or the moment) since there was a sign of order
+        # Since when there has been no sign of order: the record or moment, and how many records.
+        self._trusted_since, self._quiet = 0, 0
         self._switches = 0
         self._exactly = 0  # records that RAPF answered for
         self.band = PROBABLE
@@ -130,16 +133,22 @@ class PA(ArrivalOperator):
         if len(scores) == 0:
             return
         # Each partition would have to be in random order by itself, and has too few records here.
-        alarm = (partitions is not None and bool(partitions.any())) or self._watch.add(scores)
+        several = self.partitions > 1 or (partitions is not None and bool(partitions.any()))
+        alarm = several or self._watch.add(scores)
         now = self.seen if times is None else int(times.max())
         if self.seen == 0 and times is not None:
             self._trusted_since = int(times.min())
+        self._quiet = 0 if alarm else self._quiet + len(scores)
         if alarm:
             self._trusted_since = now + (len(scores) if times is None else 0)
             if not self.exact_now:
                 self._switches += 1
                 self._use_rapf()
-        elif self.exact_now and now - self._trusted_since >= self.window:
+        elif (
+            self.exact_now
+            and now - self._trusted_since >= self.window
+            and self._quiet >= _EVIDENCE + len(scores)
+        ):
             self._switches += 1
             self._use_pa()
 
@@ -179,7 +188,9 @@ class PA(ArrivalOperator):
             name: np.concatenate((self._buffer[name], values))[-_BESIDE:]
             for name, values in new.items()
         }
-        self._buffer.replace(np.array([0, len(beside["at"])]), **beside)
+        start = np.full(self.partitions + 1, len(beside["at"]))
+        start[0] = 0
+        self._buffer.replace(start, **beside)
         return kept
 
     def _use_rapf(self) -> None:
@@ -230,6 +241,7 @@ class PA(ArrivalOperator):
                 "watch": self._watch.state(),
                 "exact_now": self.exact_now,
                 "trusted_since": self._trusted_since,
+                "quiet": self._quiet,
                 "switches": self._switches,
                 "exactly": self._exactly,
             }
@@ -242,7 +254,7 @@ class PA(ArrivalOperator):
             own = state["adaptive"]
             run._watch.restore(own["watch"])
             run._trusted_since, run._switches = own["trusted_since"], own["switches"]
-            run._exactly = own["exactly"]
+            run._exactly, run._quiet = own["exactly"], own["quiet"]
             if not own["exact_now"]:
                 run.band, run.filter = PROBABLE, None
                 run.options = {o: v for o, v in run.options.items() if o in cls.OPTIONS}

@@ -81,7 +81,7 @@ def _drop_dominated_by(
 
 
 @kernel
-def _sift(heap: Ints, size: int, value: int) -> None:
+def sift(heap: Ints, size: int, value: int) -> None:
     """Replace the least of the heap by a larger value."""
     hole = 0
     while True:
@@ -114,7 +114,7 @@ def _prune(chain: Ints, head: int, tail: int, k: int, ats: Ints, oldest: int, la
         if born > latest[0] and born >= oldest:
             chain[stay] = chain[i]
             stay += 1
-            _sift(latest, size, born)
+            sift(latest, size, born)
     return stay
 
 

@@ -23,6 +23,7 @@ from crestline.types import Bools, Floats, Ints
 
 STRICT, RELAXED, PROBABLE = 0, 1, 2
 _BLOCK = 64
+_LONG_AGO = -(1 << 62)
 
 
 @kernel
@@ -52,10 +53,10 @@ def no_worse_than(scores: Floats, size: int, score: float) -> int:
 
 
 @kernel
-def reach(scores: Floats, start: int, stop: int, bound: float) -> bool:
+def reach(scores: Floats, bound: float) -> bool:
     """Whether any score reaches the bound: a loop that the compiler vectorises."""
     hit = False
-    for i in range(start, stop):
+    for i in range(len(scores)):
         hit |= scores[i] >= bound
     return hit
 
@@ -72,7 +73,7 @@ def _skip(
         first = max(head, end - most)
         while first < at and ats[first] <= ats[end - 1] - span:
             first += 1
-        if reach(scores, at, end, enter) or reach(scores, head, min(first, at), leave):
+        if reach(scores[at:end], enter) or reach(scores[head : min(first, at)], leave):
             break
         if first > at:
             break
@@ -82,15 +83,25 @@ def _skip(
 
 @kernel
 def pass_blocks(
-    scores: Floats, ats: Ints, start: Ints, k: int, block: int, width: int
+    scores: Floats,
+    ats: Ints,
+    first_at: int,
+    start: Ints,
+    k: int,
+    block: int,
+    width: int,
+    edge_kth: Floats,
+    edge_at: Ints,
 ) -> tuple[Ints, Ints]:
     """The same decision for whole blocks of a long batch, before any filter is asked.
 
     ``scores[start[p] : start[p + 1]]`` are partition p's records in order, born at ``ats`` (or, if
-    that is empty, at their positions). A record that k records of the block before its own beat,
-    and k of the block after it, can never be reported: the former outlast the arrival of the
-    latter, as long as the three blocks together are shorter than the window. Returns the places of
-    all others, and the offsets of their partitions.
+    that is empty, one after the other from ``first_at`` on). A record that k records of the block
+    before its own beat, and k of the block after it, can never be reported: the former outlast the
+    arrival of the latter, as long as the three blocks together are shorter than the window.
+    ``edge_kth[p]`` and ``edge_at[p]`` are the k-th best score and the first birth of the last block
+    of the batch before this, and are updated. Returns the places of all others, and the offsets of
+    their partitions.
     """
     partitions = len(start) - 1
     kept_from = np.zeros(partitions + 1, np.int64)
@@ -110,21 +121,30 @@ def pass_blocks(
         for i in range(len(best)):
             b = (best[i] - low) // block
             kth[b] = min(kth[b], scores[best[i]])
-        if blocks and (high - low) - (blocks - 1) * block < k:
-            kth[blocks - 1] = -np.inf
+        for b in range(blocks):
+            if edges[b + 1] - edges[b] < k:
+                kth[b] = -np.inf
         for b in range(blocks):
             bound = -np.inf
-            if 0 < b < blocks - 1:
-                first, last = edges[b - 1], edges[b + 2] - 1
-                apart = last - first if len(ats) == 0 else ats[last] - ats[first]
-                if apart < width:
-                    bound = min(kth[b - 1], kth[b + 1])
-            at = edges[b]
-            if len(kept) < count + block:
-                kept = room_for(kept, count, max(block, len(kept)))
-            count = _collect(scores, at, edges[b + 1], bound, kept, count)
+            if b < blocks - 1:
+                last = _birth(ats, first_at, edges[b + 2] - 1)
+                before, first = edge_kth[p], edge_at[p]
+                if b > 0:
+                    before, first = kth[b - 1], _birth(ats, first_at, edges[b - 1])
+                if last - first < width:
+                    bound = min(before, kth[b + 1])
+            kept = room_for(kept, count, edges[b + 1] - edges[b])
+            count = _collect(scores, edges[b], edges[b + 1], bound, kept, count)
+        for b in range(blocks):
+            if kth[b] > -np.inf:
+                edge_kth[p], edge_at[p] = kth[b], _birth(ats, first_at, edges[b])
         kept_from[p + 1] = count
     return kept[:count].copy(), kept_from
+
+
+@kernel
+def _birth(ats: Ints, first_at: int, place: int) -> int:
+    return first_at + place if len(ats) == 0 else ats[place]
 
 
 @kernel
@@ -132,7 +152,7 @@ def _collect(scores: Floats, at: int, stop: int, bound: float, kept: Ints, count
     """Append the places of the scores that reach the bound."""
     while at < stop:
         end = min(at + _BLOCK, stop)
-        if reach(scores, at, end, bound):
+        if reach(scores[at:end], bound):
             for i in range(at, end):
                 if scores[i] >= bound:
                     kept[count] = i
@@ -221,6 +241,7 @@ def pass_filter(
     span: int,
     limit: int,
     gamma: float,
+    end: int,
     scores: Floats,
     ats: Ints,
     passed: Bools,
@@ -236,7 +257,8 @@ def pass_filter(
     """Lead records of one partition through its filter.
 
     ``scores[:buffered]`` are the buffer, oldest first, the others arrive one after the other at
-    ``ats`` (ascending). The buffer holds at most ``most`` records, and of the last ``span`` of time
+    ``ats`` (ascending); others, which need not be looked at, may have arrived until ``end``. The
+    buffer holds at most ``most`` records, and of the last ``span`` of time
     only. ``passed`` tells which records have passed and is updated. The list is
     ``listed[:size]`` (descending) with ``born`` and ``dominators``, and has room; ``bounds`` holds
     the threshold below which arrivals are ignored (PROBABLE) and the size at which to prune
@@ -252,15 +274,13 @@ def pass_filter(
     latest = np.empty(k, np.int64)
     threshold, prune_at = bounds[0], bounds[1]
     step_until = 0  # in this block something happens: it is gone through step by step
-    while at < n:
-        if at >= step_until and kind == PROBABLE and size >= k and threshold > -np.inf:
+    while True:
+        if step_until <= at < n and kind == PROBABLE and size >= k and threshold > -np.inf:
             at, head = _skip(scores, ats, at, head, most, span, threshold, listed[size - 1])
-            if at == n:
-                break
             step_until = at + _BLOCK
-        now = ats[at]
+        now = ats[at] if at < n else end
         # What leaves the buffer is offered for the second time.
-        while head < at and (at - head >= most or ats[head] <= now - span):
+        while head < at and (ats[head] <= now - span or (at < n and at - head >= most)):
             score = scores[head]
             if size >= k and score < listed[size - 1]:
                 head += 1  # by far the most: not in the list, and beaten by all that are
@@ -278,9 +298,12 @@ def pass_filter(
                         threshold = -np.inf
             if rank < k and not passed[head]:
                 passed[head] = True
-                out[count], when[count] = head, now
+                # Its time in the buffer may have been over before this arrival.
+                out[count], when[count] = head, min(now, ats[head] + span)
                 count += 1
             head += 1
+        if at == n:
+            break
         score = scores[at]
         if size < k or kind != PROBABLE or score >= threshold:
             rank = better_than(listed, size, score)
@@ -327,9 +350,11 @@ def filter_arrivals(
     new_from: Ints,
     new_score: Floats,
     new_at: Ints,
+    ends: Ints,
 ) -> tuple[Ints, Ints, Bools, Ints, Floats, Ints, Ints, Ints, Ints, Ints]:
     """``pass_filter`` for every partition p: its buffer, its list and its new records are those
-    between ``*_from[p]`` and ``*_from[p + 1]``; ``bounds[2 p]`` and ``bounds[2 p + 1]`` change in
+    between ``*_from[p]`` and ``*_from[p + 1]``, and its time goes on until ``ends[p]``; ``bounds[2
+    p]`` and ``bounds[2 p + 1]`` change in
     place.
 
     Records are places: first in the buffers, then in the new ones. Returns the new buffers
@@ -348,7 +373,7 @@ def filter_arrivals(
         size = list_from[p + 1] - list_from[p]
         longest = max(longest, total)
         listed_most = max(listed_most, room, size)
-        lists += room if new else size
+        lists += max(room, size)
     scores = np.empty(longest, np.float64)
     ats = np.empty(longest, np.int64)
     passed = np.empty(longest, np.bool_)
@@ -377,14 +402,15 @@ def filter_arrivals(
         born[:size] = list_born[list_from[p] : list_from[p + 1]]
         dominators[:size] = list_dominators[list_from[p] : list_from[p + 1]]
         first, count = 0, 0
-        if stop > start:  # else nothing happens to the partition
+        if stop > start or ends[p] > _LONG_AGO:  # else nothing happens to the partition
             scores[:buffered] = buffer_score[low:high]
             scores[buffered:total] = new_score[start:stop]
             ats[:buffered] = buffer_at[low:high]
             ats[buffered:total] = new_at[start:stop]
             passed[buffered:total] = False
             first, size, count = pass_filter(
-                kind, k, most, span, limit, gamma, scores[:total], ats[:total], passed, buffered,
+                kind, k, most, span, limit, gamma, ends[p], scores[:total], ats[:total], passed,
+                buffered,
                 listed, born, dominators, size, bounds[2 * p : 2 * p + 2],
                 out[passed_all:], when[passed_all:],
             )  # fmt: skip

@@ -54,7 +54,7 @@ def _pass_gate(
             while (
                 at + _BLOCK <= stop
                 and _at(ats, first_at, at + _BLOCK - 1) - width < oldest
-                and not reach(scores, at, at + _BLOCK, threshold)
+                and not reach(scores[at : at + _BLOCK], threshold)
             ):
                 at += _BLOCK
             if at == stop:

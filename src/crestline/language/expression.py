@@ -71,6 +71,11 @@ class Expression:
         return self.sql
 
 
+def tree_of(expression: Expression) -> Tree:
+    """The checked tree of an expression."""
+    return _reading(expression.sql).tree
+
+
 def read_expression(
     text: str, tokens: list[Token], at: int, stream: str | None = None
 ) -> tuple[Expression, int]:

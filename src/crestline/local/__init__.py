@@ -1,6 +1,7 @@
 """The in-process engine: sources, plan, results, in one Python process."""
 
+from crestline.local.board import Board
 from crestline.local.metrics import Metrics
 from crestline.local.session import BoundedRun, Results, Session, named_queries, run_bounded
 
-__all__ = ["BoundedRun", "Metrics", "Results", "Session", "named_queries", "run_bounded"]
+__all__ = ["Board", "BoundedRun", "Metrics", "Results", "Session", "named_queries", "run_bounded"]

@@ -1,0 +1,120 @@
+"""Many standing queries on one stream, with a grid over the queries and without (section 6).
+
+Queries are points sampled from the stream. SA and RA have no threshold that a grid could use. CPM
+and SNN, which keep the objects in a grid, exist in Crestline for one query at a time only; they are
+measured in `experiments`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from papers.pripuzic2015 import stream
+from papers.pripuzic2015.example import EXAMPLE, SCORES
+from papers.pripuzic2015.sizes import Size
+
+from crestline.certain.standing import Distance, StandingQueries
+from crestline.types import Floats
+
+Say = Callable[[str], None]
+ALGORITHMS = ("PA", "RAPF", "SAPF", "RASF", "SASF", "RA", "SA")
+WITHOUT_THRESHOLD = ("RA", "SA")
+
+
+def table_iii() -> dict[str, Any]:
+    """SASF with the grid itself, in one dimension: band, filter and the threshold in force."""
+    expected = EXAMPLE["table_iii"]
+    queries = StandingQueries(
+        1, algorithm="SASF", low=0.0, high=3.0 * expected["edge"], resolution=3,
+        buffer=expected["buffer"],
+    )  # fmt: skip
+    number = queries.add(Distance((0.0,)), k=EXAMPLE["k"], window=EXAMPLE["window"])
+    rows: dict[str, list[Any]] = {"band": [], "filter": [], "threshold": []}
+    for score in SCORES:
+        queries.observe(np.array([[score]]))
+        rows["band"].append([int(i) + 1 for i in queries.band(number)[0]])
+        rows["filter"].append([int(i) + 1 for i in queries.filter(number)[0]])
+        covered = -queries.covered(number)
+        rows["threshold"].append(f"s{SCORES.index(covered) + 1}" if covered in SCORES else covered)
+    return rows
+
+
+def _measured(
+    size: Size, algorithm: str, queries: int, grid: bool, points: Floats
+) -> dict[str, Any]:
+    run = StandingQueries(
+        points.shape[1], algorithm=algorithm, resolution=None if grid else 1, buffer=size.b,
+        gamma=size.gamma, error=size.sigma,
+    )  # fmt: skip
+    for number in range(queries):
+        point = stream.query_of(points, number)
+        run.add(Distance(tuple(point.tolist())), k=size.k, window=size.many_n)
+    run.observe(points[: size.many_n])
+    touched, spent, records = run.touched, 0.0, 0
+    for first in range(size.many_n, len(points), size.many_batch):
+        part = points[first : first + size.many_batch]
+        started = time.process_time()
+        run.observe(part)
+        spent += time.process_time() - started
+        records += len(part)
+        if spent > size.many_seconds:
+            break
+    return {
+        "algorithm": algorithm,
+        "grid": grid,
+        "queries": queries,
+        "dimensions": points.shape[1],
+        "resolution": run.resolution,
+        "microseconds": spent / records * 1e6,
+        "touched": (run.touched - touched) / records,
+        "references": run.candidates / queries,
+        "records": records,
+    }
+
+
+def _both(size: Size, queries: int, points: Floats) -> list[Any]:
+    found = []
+    for algorithm in ALGORITHMS:
+        found.append(_measured(size, algorithm, queries, False, points))
+        if algorithm not in WITHOUT_THRESHOLD:
+            found.append(_measured(size, algorithm, queries, True, points))
+    return found
+
+
+def warm_up() -> None:
+    """Compile the kernels."""
+    tiny = Size(many_n=100, many_measured=100, many_batch=50, b=20)
+    _both(tiny, 3, stream.points("uniform", 200))
+
+
+def by_queries(size: Size, say: Say) -> list[Any]:
+    """Figure 11(c): growing numbers of queries."""
+    found = []
+    points = stream.points("uniform", size.many_n + size.many_measured)
+    for queries in size.queries:
+        say(f"many queries: {queries}")
+        found += _both(size, queries, points)
+    return found
+
+
+def by_dimensions(size: Size, say: Say) -> list[Any]:
+    """Figure 11(a): growing dimensions."""
+    found = []
+    for dimensions in size.dimensions:
+        say(f"many queries: {dimensions} dimensions")
+        points = stream.points("uniform", size.many_n + size.many_measured, dimensions)
+        found += _both(size, size.queries_by_dimensions, points)
+    return found
+
+
+def by_kind(size: Size, say: Say) -> dict[str, Any]:
+    """Figures 9 and 10: the streams."""
+    found = {}
+    for kind in stream.POINTS:
+        say(f"many queries: {kind}")
+        points = stream.points(kind, size.many_n + size.many_measured)
+        found[kind] = _both(size, size.queries_by_dimensions, points)
+    return found

@@ -1,0 +1,106 @@
+"""What a standing query thinks of a point, and at best of any point in a box.
+
+Scores are larger for better points, so distances are negative. Sums are added in the order of
+``language.geometry``, pair by pair, so that a score here is the score there to the last bit.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crestline.kernels.compile import kernel
+from crestline.types import Floats
+
+DISTANCE, WEIGHTED_DISTANCE, WEIGHTED_SUM, COSINE = 0, 1, 2, 3
+#: A bound may fall short of a score by rounding; it is raised by this share.
+_ROUNDING = 1e-12
+
+
+@kernel
+def _total(terms: Floats) -> float:
+    """The sum of the terms, which are used up."""
+    count = len(terms)
+    while count > 1:
+        pairs = count // 2
+        for i in range(pairs):
+            terms[i] = terms[2 * i] + terms[2 * i + 1]
+        if count % 2:
+            terms[pairs] = terms[count - 1]
+            pairs += 1
+        count = pairs
+    return float(terms[0])
+
+
+@kernel
+def score_of(
+    kind: int, point: Floats, weight: Floats, length: float, q: int, points: Floats, row: int,
+    terms: Floats,
+) -> float:  # fmt: skip
+    """What query q, which computes ``kind`` with its row of ``point`` (or vector, of that
+    ``length``) and ``weight``, thinks of a row of ``points``. ``terms`` is room.
+
+    NaN if there is no score: a vector of length 0 has no direction. Single elements are read, since
+    a view of a row would cost more than the score.
+    """
+    dimensions = points.shape[1]
+    if kind == DISTANCE:
+        if dimensions == 2:
+            across = points[row, 0] - point[q, 0]
+            along = points[row, 1] - point[q, 1]
+            return float(-np.sqrt(across * across + along * along))
+        for i in range(dimensions):
+            apart = points[row, i] - point[q, i]
+            terms[i] = apart * apart
+        return float(-np.sqrt(_total(terms)))
+    if kind == WEIGHTED_DISTANCE:
+        for i in range(dimensions):
+            apart = points[row, i] - point[q, i]
+            terms[i] = weight[q, i] * (apart * apart)
+        return float(-np.sqrt(_total(terms)))
+    if kind == WEIGHTED_SUM:
+        for i in range(dimensions):
+            terms[i] = weight[q, i] * points[row, i]
+        return _total(terms)
+    product, square = 0.0, 0.0
+    for i in range(dimensions):
+        product += points[row, i] * point[q, i]
+        square += points[row, i] * points[row, i]
+    both = np.sqrt(square) * length
+    return float(product / both) if both > 0.0 else np.nan
+
+
+@kernel
+def best_in_box(
+    kind: int, point: Floats, weight: Floats, length: float, q: int, low: Floats, high: Floats
+) -> float:
+    """No point with ``low <= x <= high`` scores better than this; sides may be infinite."""
+    if kind in (DISTANCE, WEIGHTED_DISTANCE):
+        total = 0.0
+        for i in range(len(low)):
+            apart = max(low[i] - point[q, i], point[q, i] - high[i], 0.0)
+            total += apart * apart * (weight[q, i] if kind == WEIGHTED_DISTANCE else 1.0)
+        return float(-np.sqrt(total) * (1.0 - _ROUNDING))
+    if kind == WEIGHTED_SUM:
+        total, size = 0.0, 0.0
+        for i in range(len(low)):
+            if weight[q, i] != 0.0:
+                term = weight[q, i] * (high[i] if weight[q, i] > 0.0 else low[i])
+                total += term
+                size += abs(term)
+        return total + size * _ROUNDING
+    # The largest product over the shortest or, if it is negative, the longest vector of the box.
+    product, shortest, longest = 0.0, 0.0, 0.0
+    for i in range(len(low)):
+        if point[q, i] != 0.0:
+            product += point[q, i] * (high[i] if point[q, i] > 0.0 else low[i])
+        nearest = max(low[i], -high[i], 0.0)
+        farthest = max(abs(low[i]), abs(high[i]))
+        shortest += nearest * nearest
+        longest += farthest * farthest
+    if product >= 0.0:
+        both = np.sqrt(shortest) * length
+        bound = product / both if both > 0.0 else 1.0
+        return min(bound, 1.0) + _ROUNDING
+    if not np.isfinite(longest):
+        return _ROUNDING
+    return float(product / (np.sqrt(longest) * length) + _ROUNDING)

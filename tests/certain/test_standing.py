@@ -1,0 +1,238 @@
+"""Many queries on one stream: each is answered as if it stood alone, and few look at a record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crestline.certain.standing import (
+    ALGORITHMS,
+    Cosine,
+    Distance,
+    Preference,
+    StandingQueries,
+    WeightedDistance,
+    WeightedSum,
+)
+from crestline.core.errors import CrestlineError
+from crestline.core.state import pack, unpack
+from crestline.kernels.scoring import (
+    COSINE,
+    DISTANCE,
+    WEIGHTED_DISTANCE,
+    WEIGHTED_SUM,
+    best_in_box,
+    score_of,
+)
+
+EXACT = [name for name in ALGORITHMS if name != "PA"]
+Answers = list[tuple[int, list[int]]]
+
+
+def score(preference: Preference, x: Any) -> float | None:
+    """The definition, written down once more."""
+    if isinstance(preference, Distance):
+        return -float(np.sqrt(((x - np.array(preference.point)) ** 2).sum()))
+    if isinstance(preference, WeightedDistance):
+        squares = np.array(preference.weights) * (x - np.array(preference.point)) ** 2
+        return -float(np.sqrt(squares.sum()))
+    if isinstance(preference, WeightedSum):
+        return float((np.array(preference.weights) * x).sum())
+    vector = np.array(preference.vector)
+    length = np.sqrt((x * x).sum()) * np.sqrt((vector * vector).sum())
+    return float((x * vector).sum() / length) if length else None
+
+
+@dataclass
+class Asked:
+    preference: Preference
+    k: int
+    window: int
+    timed: bool
+    since: int
+    until: int | None = None
+
+    def answers(self, points: Any, times: Any) -> Answers:
+        """The answer after every record (moment), where it differs from the one before."""
+        found: Answers = []
+        last: list[int] = []
+        stop = len(points) if self.until is None else self.until
+        for i in range(self.since, stop):
+            if self.timed and i + 1 < stop and times[i + 1] == times[i]:
+                continue
+            inside = [
+                j
+                for j in range(self.since, i + 1)
+                if (times[j] > times[i] - self.window if self.timed else j > i - self.window)
+            ]
+            ranked = [(score(self.preference, points[j]), j) for j in inside]
+            best = sorted(((s, j) for s, j in ranked if s is not None), reverse=True)
+            top = [j for _, j in best[: self.k]]
+            if top != last:
+                found.append((int(times[i]) if self.timed else i + 1, top))
+            last = top
+        return found
+
+
+def preferences(rng: np.random.Generator, dimensions: int) -> Preference:
+    whole = rng.integers(0, 7, dimensions).astype(float)
+    point = tuple(whole.tolist())
+    weights = tuple(rng.integers(0, 3, dimensions).astype(float).tolist())
+    signed = tuple(rng.integers(-2, 3, dimensions).astype(float).tolist())
+    kinds: list[Preference] = [
+        Distance(point), WeightedDistance(point, weights), WeightedSum(signed),
+    ]  # fmt: skip
+    return kinds[rng.integers(len(kinds))]
+
+
+@pytest.mark.parametrize("algorithm", EXACT)
+@given(st.integers(0, 2**32))
+def test_each_query_is_answered_as_if_alone(algorithm: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    dimensions, n = int(rng.integers(1, 4)), int(rng.integers(5, 70))
+    points = rng.normal(3, 2, (n, dimensions))
+    if rng.random() < 0.5:
+        points = rng.integers(0, 6, (n, dimensions)).astype(float)  # many ties
+    if rng.random() < 0.3:
+        points = np.sort(points, axis=0)
+    times = np.sort(rng.integers(0, 60, n))
+    buffer = int(rng.integers(1, 6))
+    board = StandingQueries(
+        dimensions, algorithm=algorithm, low=0, high=6, buffer=buffer,
+        resolution=None if rng.random() < 0.5 else int(rng.integers(1, 6)),
+        error=float(rng.uniform(0.01, 0.9)), gamma=float(rng.random()),
+    )  # fmt: skip
+    asked: dict[int, Asked] = {}
+    got: dict[int, Answers] = {}
+    cuts = {0, n, *np.searchsorted(times, times[rng.integers(0, n, 3)]).tolist()}
+    edges = sorted(cuts)
+    for start, stop in zip(edges, edges[1:], strict=False):
+        for _ in range(int(rng.integers(0, 4))):
+            timed = bool(rng.random() < 0.4)
+            window = int(rng.integers(1 if timed else 2 * buffer - 1, 30))
+            preference, k = preferences(rng, dimensions), int(rng.integers(1, 5))
+            number = board.add(preference, k, window, timed=timed)
+            asked[number], got[number] = Asked(preference, k, window, timed, start), []
+        standing = [number for number, query in asked.items() if query.until is None]
+        if standing and rng.random() < 0.3:
+            gone = int(rng.choice(standing))
+            board.remove(gone)
+            asked[gone].until = start
+        for number, end, ids, _ in board.observe(points[start:stop], times[start:stop]):
+            got[number].append((end, ids.tolist()))
+        board._check()
+        board = StandingQueries.from_state(unpack(pack(board.state())))
+    for number, query in asked.items():
+        told = [a for i, a in enumerate(got[number]) if i == 0 or a[1] != got[number][i - 1][1]]
+        assert told == query.answers(points, times), (query, number)
+
+
+@given(st.integers(0, 2**32))
+def test_no_point_of_a_box_beats_its_bound(seed: int) -> None:
+    """The grid may leave a query out of a cell only if nothing there can matter to it."""
+    rng = np.random.default_rng(seed)
+    dimensions = int(rng.integers(1, 5))
+    low = rng.normal(0, 2, dimensions)
+    high = low + rng.exponential(2, dimensions)
+    points = np.ascontiguousarray(low + (high - low) * rng.random((50, dimensions)))
+    points[:5] = np.where(rng.random((5, dimensions)) < 0.5, low, high)
+    point, weight = rng.normal(0, 2, (1, dimensions)), rng.random((1, dimensions))
+    length = float(np.sqrt((point * point).sum()))
+    open_low = np.where(rng.random(dimensions) < 0.3, -np.inf, low)
+    open_high = np.where(rng.random(dimensions) < 0.3, np.inf, high)
+    for kind in (DISTANCE, WEIGHTED_DISTANCE, WEIGHTED_SUM, COSINE):
+        bound = best_in_box(kind, point, weight, length, 0, open_low, open_high)
+        for row in range(len(points)):
+            found = score_of(kind, point, weight, length, 0, points, row, np.empty(dimensions))
+            assert not found > bound, (kind, found, bound)
+
+
+def test_cosine_and_points_without_direction() -> None:
+    board = StandingQueries(2, low=-1, high=1, buffer=1)
+    number = board.add(Cosine((1.0, 1.0)), k=2, window=4)
+    board.observe(np.array([[1.0, 0.0], [0.0, 0.0], [2.0, 2.0], [-1.0, 0.0]]))
+    ids, scores = board.top(number)
+    assert ids.tolist() == [2, 0]
+    assert scores.tolist() == pytest.approx([1.0, 1 / np.sqrt(2)])
+
+
+def test_the_grid_spares_most_meetings() -> None:
+    rng = np.random.default_rng(3)
+    points = rng.random((6000, 2))
+    places = [tuple(place) for place in rng.random((60, 2)).tolist()]
+    met, told = {}, {}
+    for resolution in (1, None):
+        board = StandingQueries(2, resolution=resolution, buffer=500)
+        for place in places:
+            board.add(Distance(place), k=3, window=2000)
+        reported = board.observe(points)
+        met[resolution] = board.touched
+        told[resolution] = [(q, e, i.tolist()) for q, e, i, _ in reported]
+        assert board.resolution > 1 or resolution == 1
+    assert told[1] == told[None]
+    assert met[1] == 2 * 60 * (6000 - 250)
+    assert met[None] < met[1] / 6
+
+
+def test_points_outside_the_corners_count_too() -> None:
+    board = StandingQueries(1, low=0, high=1, resolution=4, buffer=1)
+    far = board.add(Distance((50.0,)), k=1, window=3)
+    board.observe(np.array([[49.0], [-7.0], [0.5]]))
+    assert board.top(far)[0].tolist() == [0]
+
+
+def test_a_query_sees_later_records_only() -> None:
+    board = StandingQueries(1, buffer=2)
+    board.observe(np.array([[0.5]]))
+    first = board.add(Distance((0.5,)), k=1, window=4)
+    board.observe(np.array([[0.1]]))
+    second = board.add(Distance((0.5,)), k=1, window=4)
+    board.observe(np.array([[0.0]]))
+    assert board.top(first)[0].tolist() == [1] and board.top(second)[0].tolist() == [2]
+    board.remove(first)
+    assert len(board) == 1
+    with pytest.raises(CrestlineError, match="was removed"):
+        board.top(first)
+
+
+@pytest.mark.parametrize(
+    ("make", "part"),
+    [
+        (lambda: StandingQueries(2, algorithm="SNN"), "standing queries know"),
+        (lambda: StandingQueries(0), "at least 1"),
+        (lambda: StandingQueries(2, low=1, high=1), "low must lie below high"),
+        (lambda: StandingQueries(8, resolution=9), "choose a lower resolution"),
+        (lambda: StandingQueries(2, error=2), "error lies between"),
+        (
+            lambda: StandingQueries(2).add(Distance((1.0, 2.0)), 3, 10),
+            "too long for a window of 10",
+        ),
+        (lambda: StandingQueries(2).add(Distance((1.0,)), 3, 10**5), "needs 2 finite numbers"),
+        (lambda: StandingQueries(1).add(Cosine((0.0,)), 3, 10**5), "no direction"),
+        (
+            lambda: StandingQueries(1).add(WeightedDistance((0.0,), (-1.0,)), 3, 10**5),
+            "must not be negative",
+        ),
+        (lambda: StandingQueries(1).remove(3), "there is no query 3"),
+        (lambda: StandingQueries(2).observe(np.zeros((3, 1))), "array of 2 columns"),
+        (lambda: StandingQueries(1).observe(np.array([[np.nan]])), "finite"),
+    ],
+)
+def test_refusals(make: Any, part: str) -> None:
+    with pytest.raises(CrestlineError, match=part):
+        make()
+
+
+def test_times_must_come_and_ascend() -> None:
+    board = StandingQueries(1, buffer=1)
+    board.add(Distance((0.5,)), k=1, window=10, timed=True)
+    with pytest.raises(CrestlineError, match="needs the times"):
+        board.observe(np.array([[0.5]]))
+    board.observe(np.array([[0.5]]), np.array([5]))
+    with pytest.raises(CrestlineError, match="in the order of their times"):
+        board.observe(np.array([[0.5]]), np.array([4]))
