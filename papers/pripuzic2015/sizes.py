@@ -31,8 +31,10 @@ class Size:
     measured: int = 200_000
     batch: int = 100_000
     smaller_batch: int = 25_000
+    rival_batch: int = 10_000
     most_seconds: float = 1.0
     least_seconds: float = 0.1
+    long_enough: float = 0.3
     k: int = 9
     b: int = 2_000
     gamma: float = 0.2

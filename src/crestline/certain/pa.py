@@ -11,11 +11,11 @@ ignored. The last candidate's score is the threshold: nearly all records cost on
 
 **Adaptive** (``adaptive => true``, and so always for ``APPROXIMATE`` without ``USING``): the paper
 leaves this to the future. A watch (``certain.disorder``) looks for order in time. PA is trusted
-only when a whole window, and 4,096 records, have passed without any; until then, and from the first sign of it on, RAPF
-answers instead, exactly. A long batch is looked at before any of it is processed. If batches are
-short, the latest records wait beside PA, ignored by it or not, and go to RAPF with all that PA has
-when it takes over. What PA ignored before those is gone: the bound holds for it as long as the
-stream was in random order. ``notes()`` counts the switches.
+only when a whole window, and 4,096 records, have passed without any; until then, and from the first
+sign of it on, RAPF answers instead, exactly. A long batch is looked at before any of it is
+processed. If batches are short, the latest records wait beside PA, ignored by it or not, and go to
+RAPF with all that PA has when it takes over. What PA ignored before those is gone: the bound holds
+for it as long as the stream was in random order. ``notes()`` counts the switches.
 
 **Cost**: O(1) for most records; O(log(k + limit)) to find the place of one of the (k + limit) / n
 that enter, and O(k + limit) when one of those expires.
