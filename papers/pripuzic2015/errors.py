@@ -8,7 +8,7 @@ apart, by sorting the window after every arrival.
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import exp
+from math import exp, sqrt
 from typing import Any
 
 import numpy as np
@@ -110,7 +110,7 @@ def _errors(size: Size, k: int, runs: int, variants: list[dict[str, int]]) -> li
 
 def most_likely_below(events: int, doubt: float = 0.05) -> float:
     """The largest mean of a Poisson count for which so few events are not yet unlikely."""
-    low, high = 0.0, 10.0 + 2 * events + 10 * events**0.5
+    low, high = 0.0, 10.0 + 2 * events + 10 * sqrt(events)
     for _ in range(60):
         mean = (low + high) / 2
         term = total = exp(-mean)

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from math import sqrt
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
@@ -49,6 +49,7 @@ LARGE_WINDOW = 10_000_000
 _LEAST_BLOCK = 256
 
 _NONE = np.empty(0, np.int64)
+Array = TypeVar("Array", Floats, Ints)
 
 
 class ArrivalOperator:
@@ -172,7 +173,7 @@ class ArrivalOperator:
     ) -> Ints:
         """Take records in; return the places of those that are kept for now. See
         ``core.operator.Operator``."""
-        scores = np.ascontiguousarray(scores, np.float64)
+        scores = _own(np.ascontiguousarray(scores, np.float64))
         if self._timed is None:
             self._timed = times is not None
             if self._timed and self.slide is not None:
@@ -204,7 +205,7 @@ class ArrivalOperator:
                 return count_positions(partitions, self._counts)
             self._counts[0] += count
             return _NONE
-        times = np.ascontiguousarray(times, np.int64)
+        times = _own(np.ascontiguousarray(times, np.int64))
         if times.min() <= self._closed:
             raise CrestlineError(
                 f"a record at {times.min()} came after moments up to {self._closed} were reported"
@@ -588,6 +589,12 @@ class ArrivalOperator:
         standing = set(zip(scores.tolist(), ats.tolist(), strict=True))
         born = self._list["born"][part]
         assert set(zip(listed.tolist(), born.tolist(), strict=True)) <= standing, ("A5", p)
+
+
+def _own(values: Array) -> Array:
+    """A copy of what is read-only, as columns from Arrow are: to numba that is another type, for
+    which everything would be compiled once more."""
+    return values if values.flags.writeable else values.copy()
 
 
 __all__ = ["LARGE_WINDOW", "PROBABLE", "RELAXED", "STRICT", "ArrivalOperator"]

@@ -14,9 +14,11 @@ of the cell may reach, and only those look at a record. SA and RA have no thresh
 comparison, once when it arrives and once when it leaves the buffer; more only for the few queries
 that it matters to. Kept: the buffer once, and for each query a band and a filter of references.
 
-**Resolution.** The cells are chosen about half as wide as what a query of average k looks at, if
-points are spread evenly, and no more than ``MOST_CELLS`` of them. Points outside ``low`` to
-``high`` belong to the outer cells, which are open: a grid that does not fit costs time only.
+**Resolution.** If points are spread evenly, a query looks at a ball around itself that holds its
+share of them; the cells are chosen as wide as its radius. Where that leaves most queries in most
+cells, as in six dimensions or more, there is one cell. There are no more than ``MOST_CELLS``.
+Points outside ``low`` to ``high`` belong to the outer cells, which are open: a grid that does not
+fit costs time only.
 
 **Invariants**
   S1  bands and filters are sorted best first, of equal scores the later first;
@@ -29,7 +31,7 @@ far as its last candidate, of PA a tenth further than needed, so that few losses
 those of strict and relaxed filters reach as far as the k-th (Table III).
 
 >>> import numpy as np
->>> queries = StandingQueries(dimensions=1, low=0.0, high=10.0)
+>>> queries = StandingQueries(dimensions=1, low=0.0, high=10.0, buffer=1)
 >>> near_three = queries.add(Distance((3.0,)), k=1, window=2)
 >>> reported = queries.observe(np.array([[5.0], [4.0], [9.0], [8.0]]))
 >>> [(end, ids.tolist(), scores.tolist()) for _, end, ids, scores in reported]
@@ -40,7 +42,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isfinite, sqrt
+from math import gamma, isfinite, pi, sqrt
 from typing import Any
 
 import numpy as np
@@ -327,10 +329,7 @@ class StandingQueries:
             among = self.buffer
             if self._filter == NONE:
                 among = max(1, int(active[:, WIDTH].mean()))
-            share = min(1.0, inside / among)
-            wanted = max(1, round(2.0 / share ** (1.0 / self.dimensions)))
-            while wanted > 1 and wanted**self.dimensions > MOST_CELLS:
-                wanted -= 1
+            wanted = _resolution(inside / among, self.dimensions)
             if self.resolution / 2 < wanted < 2 * self.resolution and len(self) > 1:
                 return
         if wanted != self.resolution:
@@ -539,6 +538,21 @@ _ARRAYS = (
     "filter_score", "filter_ints", "recent_point", "recent_time", "recent_cell", "cursor", "heaps",
     "heap_sizes", "edges", "count", "members", "entered", "reach",
 )  # fmt: skip
+
+
+def _resolution(share: float, dimensions: int) -> int:
+    """Cells for each dimension where queries look at balls that hold this share of the space.
+
+    >>> _resolution(0.02, 2), _resolution(0.02, 4), _resolution(0.02, 6)
+    (13, 4, 1)
+    """
+    ball = pi ** (dimensions / 2) / gamma(dimensions / 2 + 1)
+    radius = (min(1.0, share) / ball) ** (1 / dimensions)
+    cells = max(1, round(1 / radius))
+    while cells > 1 and cells**dimensions > MOST_CELLS:
+        cells -= 1
+    reached = min(1.0, 2 * radius + 1 / cells) ** dimensions
+    return cells if reached < 0.5 else 1
 
 
 def _longer(values: Any, more: int) -> Any:

@@ -223,6 +223,7 @@ def advance_grid(
                 if due > until[p]:
                     break
                 end = due
+            changed = False
             while new < stop and new_panes[new] < end:
                 free_count -= 1
                 slot = free[free_count]
@@ -248,6 +249,7 @@ def advance_grid(
                 else:
                     enters = size < k or before(scores, ties, slot, view[size - 1])
                 if enters:
+                    changed |= size < k or before(scores, ties, slot, view[k - 1])
                     view, size = _enter_view(view, size, slot, k, skyband, scores, ties, dominators)
             lapsed = False
             while alive[p] > 0 and panes[oldest[p]] < end - width:
@@ -275,6 +277,8 @@ def advance_grid(
                     if panes[view[i]] >= end - width:
                         view[left] = view[i]
                         left += 1
+                    elif left < k:
+                        changed = True
                 too_small = left < k if skyband else left < size
                 size = left
                 if first or (too_small and size < alive[p]):
@@ -283,10 +287,11 @@ def advance_grid(
                         dominators, view,
                     )  # fmt: skip
                     recomputed += 1
+                    changed = True
                 if alive[p] < k:
                     threshold[p] = -np.inf
             count = min(k, size)
-            if count > 0 or (only_changes and shown[p]):
+            if changed and (count > 0 or shown[p]) if only_changes else count > 0:
                 shown[p] = count > 0
                 out_partition = room_for(out_partition, snapshots, 1)
                 out_end = room_for(out_end, snapshots, 1)

@@ -30,6 +30,8 @@ from crestline.types import Bools, Floats, Ints
 DONE, BAND_FULL, FILTER_FULL, OUTPUT_FULL = 0, 1, 2, 3
 #: No filter.
 NONE = -1
+#: After so many records another query is asked whether it needs all of its cells.
+_REVIEW = 16
 
 #: Columns of ``table``: k, window, whether that is on time, candidates (probable lists), the first
 #: record that is seen, the birth of what expires first, whether there is such a query, what it
@@ -630,9 +632,20 @@ def take_records(
                 born, band_rows, latest, heaps, sizes,
             ):  # fmt: skip
                 _mark(changed, marks, q)
-            # Cells are left if the threshold has risen far above what they are good for.
+            # Cells are left if the threshold has risen far above what they are good for, and where
+            # it is known for the first time.
             wish, best = _wish_of(table, values, band_score, filter_score, q, band, filter)
-            if best < np.inf and values[q, COVERED] < wish - 0.5 * (best - wish):
+            first_time = values[q, COVERED] == -np.inf and wish > -np.inf
+            if first_time or (best < np.inf and values[q, COVERED] < wish - 0.5 * (best - wish)):
+                cover(
+                    table, values, point, weight, edges, count, members, entered, reach, q, wish,
+                    True, low, high,
+                )  # fmt: skip
+        if number % _REVIEW == 0 and filter != NONE:
+            # Of strict and relaxed filters it is not known what is far; one by one, they are asked.
+            q = number // _REVIEW % len(table)
+            wish, best = _wish_of(table, values, band_score, filter_score, q, band, filter)
+            if table[q, ACTIVE] == 1 and best == np.inf and values[q, COVERED] < wish:
                 cover(
                     table, values, point, weight, edges, count, members, entered, reach, q, wish,
                     True, low, high,

@@ -93,6 +93,10 @@ def _plan(text: str) -> Plan:
 # -- near the source ------------------------------------------------------------------------------
 
 
+def _warm(members: tuple[Member, ...]) -> None:
+    warm(any(member.plan.on_arrival for member in members))
+
+
 @dataclass(frozen=True)
 class Reading:
     """How the records of a frame are told apart and judged.
@@ -119,7 +123,7 @@ class Prune:
     reading: Reading = field(default_factory=Reading)
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        warm()
+        _warm(self.members)
         sieves = [_Sieve(member, self.reading) for member in self.members]
         task = _task_number()
         for table in _portions(batches):
@@ -378,7 +382,7 @@ class Step:
     def __call__(
         self, bucket: int, state: bytes | None, payloads: Iterable[bytes]
     ) -> tuple[pa.RecordBatch, bytes]:
-        warm()
+        _warm(self.members)
         pieces = [unpack(payload) for payload in payloads]
         before = self._known(state)
         rows = _Rows()

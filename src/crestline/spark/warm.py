@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from crestline.certain import MinTopK
+from crestline.certain import PA, RAPF, MinTopK
 from crestline.kernels.changes import diff_snapshots
 from crestline.kernels.compile import cache_of
 from crestline.kernels.mintopk import advance_mintopk
@@ -31,15 +31,18 @@ NOTE = "crestline.warm"
 
 
 @cache
-def warm() -> None:
-    """See to it that the kernels are compiled; a worker calls this before its first batch.
+def warm(arrivals: bool = False) -> None:
+    """See to it that the kernels are compiled, those for a result after every arrival too if they
+    are needed; a worker calls this before its first batch.
 
     Where they are, that costs one to three milliseconds once in a process, and nothing later.
     """
+    if arrivals:
+        warm()
     folder, edition = cache_of(advance_mintopk)
     if folder is None:  # no cache: nothing that one process does helps another
         return
-    path = os.path.join(folder, NOTE)
+    path = os.path.join(folder, NOTE + (".arrivals" if arrivals else ""))
     try:
         with open(path, encoding="ascii") as note:
             if note.read() == edition:
@@ -51,7 +54,10 @@ def warm() -> None:
             fcntl.flock(note, fcntl.LOCK_EX)
             note.seek(0)
             if note.read() != edition:
-                exercise()
+                if arrivals:
+                    exercise_arrivals()
+                else:
+                    exercise()
                 note.truncate(0)
                 note.write(edition)
     except OSError:
@@ -82,6 +88,18 @@ def exercise() -> None:
         find_late(moments, 0, 0)
     for values in (scores, fixed_scores):
         has_nan(values)
+
+
+def exercise_arrivals() -> None:
+    """The same for queries that report at every arrival; they copy what is read-only."""
+    number = 2_400  # enough for whole blocks to be left out
+    scores: Floats = np.linspace(0.0, 1.0, number)
+    times: Ints = np.arange(number)
+    for timed, divided in product((True, False), repeat=2):
+        exact, probable = RAPF(1, 90, None), PA(1, 90, None)
+        for operator in (exact, probable):
+            operator.observe(scores, times if timed else None, times % 2 if divided else None)
+            operator.advance(number)
 
 
 def _read_only(array: T) -> T:
