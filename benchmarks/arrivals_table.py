@@ -12,7 +12,7 @@ def table(result: dict[str, Any]) -> str:
     n = result["window"]
     parts = [
         f"The top k of the last {short(n)} scores after every arrival: up to"
-        f" {short(result['scores'])} arrivals after the first {short(n)}, in batches of 100k,"
+        f" {short(result['scores'])} arrivals after the first {short(n)}, in batches of a million,"
         " results where the top k changes. Slow contenders process only the first of them, as many"
         " as fit into a turn. Best of several turns; compilation and the first window untimed."
         + (_QUICK if result["quick"] else ""),

@@ -139,7 +139,7 @@ class ArrivalOperator:
     def _usual_buffer(self) -> int:
         """Records that the filter looks back on. More would spare the band work, but a record in
         the buffer is a record kept; see ``crestline bench arrivals``."""
-        return max(1, min((self.window + 1) // 2, max(4 * self.k, 256)))
+        return max(1, min((self.window + 1) // 2, max(8 * self.k, 256)))
 
     def _filter_settings(self) -> tuple[int, int, int]:
         """The buffer's length, its span of time, and the candidates of a probable filter."""

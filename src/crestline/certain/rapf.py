@@ -17,8 +17,9 @@ records twice. Kept: the buffer's undecided records and a band of about k (1 + l
 records.
 
 **Options**: ``buffer``, the recent records among which the filter is chosen (at most half of the
-window); by default 4 k, but 256 at least; ``gamma`` (0.2), as RA's;
-``error`` (0.001), how seldom the filter may run short, which costs time and never an answer.
+window); by default 8 k, but 256 at least; ``gamma`` (0.5: here a pruning costs more than a longer
+list), as RA's; ``error`` (0.001), how seldom the filter may run short, which costs time and never
+an answer.
 
 **Invariants**: A1 to A5 of ``certain.arrivals``.
 
@@ -46,4 +47,4 @@ class RAPF(ArrivalOperator):
 
     band = RELAXED
     filter = PROBABILISTIC_FILTER
-    OPTIONS = {"buffer": None, "gamma": 0.2, "error": 0.001}
+    OPTIONS = {"buffer": None, "gamma": 0.5, "error": 0.001}

@@ -16,7 +16,7 @@ records twice. Kept: the buffer's undecided records and a band of about k (1 + l
 records.
 
 **Options**: ``buffer``, the recent records among which the filter is chosen (at most half of the
-window); by default 4 k, but 256 at least; ``error`` (0.001), how seldom
+window); by default 8 k, but 256 at least; ``error`` (0.001), how seldom
 the filter may run short, which costs time and never an answer.
 
 **Invariants**: A1 to A5 of ``certain.arrivals``.

@@ -13,7 +13,7 @@ every ``buffer`` records twice. Kept: the buffer's undecided records and a band 
 / buffer)) records.
 
 **Options**: ``buffer``, the recent records among which the filter is chosen (at most half of the
-window); by default 4 k, but 256 at least.
+window); by default 8 k, but 256 at least.
 
 **Invariants**: A1 to A5 of ``certain.arrivals``.
 
