@@ -223,21 +223,19 @@ def _speed(runs: Runs) -> dict[str, Any]:
     return _entry("speed", got, not broken)
 
 
-TOLD = "RAPF, all told"
-
-
 def _rivals(runs: Runs) -> list[dict[str, Any]]:
     cost = by_algorithm(runs, "k", "nanoseconds")
-    times = {rival: {k: cost[rival][k] / cost[TOLD][k] for k in cost[TOLD]} for rival in RIVALS}
+    times = {rival: {k: cost[rival][k] / cost["RAPF"][k] for k in cost["RAPF"]} for rival in RIVALS}
     got = "; ".join(
         f"{rival} takes " + ", ".join(f"{t:.1f} (k = {k})" for k, t in of.items())
         for rival, of in times.items()
     )
-    got += " times RAPF's time, all telling the k best at every arrival"
-    least, most = min(cost[TOLD]), max(cost[TOLD])
+    got += " times RAPF's time"
+    ours = cost["RAPF"]
+    least, most = min(ours), max(ours)
     leads = "; ".join(
-        f"{rival}: {cost[rival][least] - cost[TOLD][least]:.0f} ns more than RAPF at k = {least},"
-        f" {cost[rival][most] - cost[TOLD][most]:.0f} at k = {most},"
+        f"{rival}: {cost[rival][least] - cost['RAPF'][least]:.0f} ns more than RAPF at k = {least},"
+        f" {cost[rival][most] - cost['RAPF'][most]:.0f} at k = {most},"
         f" or {times[rival][least]:.1f} and {times[rival][most]:.1f} times"
         for rival in RIVALS
     )
@@ -263,10 +261,9 @@ def _groups(runs: Runs) -> dict[str, Any]:
 
 def _flat(runs: Runs) -> dict[str, Any]:
     cost = by_algorithm(runs, "k", "nanoseconds")
-    plain = {name: of for name, of in cost.items() if not name.endswith("told")}
-    grown = {name: of[max(of)] / of[min(of)] for name, of in plain.items()}
+    grown = {name: of[max(of)] / of[min(of)] for name, of in cost.items()}
     got = f"ns at k = {min(cost['PA'])} and {max(cost['PA'])}: " + ", ".join(
-        f"{name} {_ns(of[min(of)])} and {_ns(of[max(of)])}" for name, of in plain.items()
+        f"{name} {_ns(of[min(of)])} and {_ns(of[max(of)])}" for name, of in cost.items()
     )
     return _entry("flat", got, grown["PA"] <= HARDLY)
 
@@ -292,7 +289,7 @@ def _correlated(by_k: dict[str, Runs]) -> list[dict[str, Any]]:
     real = by_algorithm(by_k["stations"], "k", "nanoseconds")
     shuffled = by_algorithm(by_k["stations, shuffled"], "k", "nanoseconds")
     ks = list(real["PA"])
-    exact = [name for name in real if name != "PA" and not name.endswith("told")]
+    exact = [name for name in real if name != "PA"]
     slower = [name for name in exact if all(real[name][k] > shuffled[name][k] for k in ks)]
     faster = [name for name in exact if name not in slower]
     slowest = {k: max(exact, key=lambda name: real[name][k]) for k in ks}
@@ -301,8 +298,8 @@ def _correlated(by_k: dict[str, Runs]) -> list[dict[str, Any]]:
         f" not for all: {', '.join(faster) or 'none'};"
         f" slowest: {', '.join(f'{name} (k = {k})' for k, name in slowest.items())}"
     )
-    told = real["RAPF2, all told"]
-    times = {rival: [real[rival][k] / told[k] for k in ks] for rival in RIVALS}
+    ours = real["RAPF2"]
+    times = {rival: [real[rival][k] / ours[k] for k in ks] for rival in RIVALS}
     got_rivals = "; ".join(
         f"{rival} takes {min(of):.1f} to {max(of):.1f} times RAPF2's time"
         for rival, of in times.items()
@@ -352,7 +349,7 @@ def _by_n(runs: Runs) -> list[dict[str, Any]]:
     cost = by_algorithm(runs, "n", "nanoseconds")
     grown = {name: of[max(of)] / of[min(of)] for name, of in cost.items()}
     span = f"from n = {min(cost['PA']):,} to {max(cost['PA']):,}"
-    others = {n: t for n, t in grown.items() if n != "PA" and not n.endswith("told")}
+    others = {n: t for n, t in grown.items() if n != "PA"}
     pa = f"{span}: {_ns(cost['PA'][min(cost['PA'])])} to {_ns(cost['PA'][max(cost['PA'])])} ns"
     got = f"{span}: " + ", ".join(f"{name} {times:.2f} times" for name, times in others.items())
     return [

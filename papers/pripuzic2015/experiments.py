@@ -2,8 +2,7 @@
 
 Cost is CPU time of the process (`time.process_time`), so that other programs on the machine disturb
 it little; the window is filled first, and compilation is over. Answers are told where they change
-(`only_changes`). CPM and SNN tell theirs at every arrival all the same; to compare like with like,
-RAPF is measured once more with that ("RAPF, all told"), in the same, shorter batches.
+(`only_changes`).
 """
 
 from __future__ import annotations
@@ -102,16 +101,8 @@ def cost(
 
 
 def _all(size: Size, names: tuple[str, ...], scores: Floats, **changed: Any) -> list[Any]:
-    """Each algorithm's cost; with a rival among them, RAPF's telling as much as that one."""
-    runs = []
-    for name in names:
-        batch = size.rival_batch if name in RIVALS else size.batch
-        runs.append(cost(size, name, scores, batch, **changed))
-    for name in ("RAPF", "RAPF2"):
-        if name in names:
-            run = cost(size, name, scores, size.rival_batch, only_changes=False, **changed)
-            runs.append(run | {"algorithm": f"{name}, all told"})
-    return runs
+    """Each algorithm's cost."""
+    return [cost(size, name, scores, **changed) for name in names]
 
 
 def warm_up() -> None:

@@ -25,8 +25,6 @@ STYLE = {
     "SASF": ("#b3261e", "v", "--"),
     "RA": ("#333333", "P", "-"),
     "SA": ("#333333", "P", "--"),
-    "RAPF, all told": ("#1f5fbf", ".", ":"),
-    "RAPF2, all told": ("#4aa3df", ".", ":"),
     "SNN": ("#8a4fbf", "X", "-"),
     "CPM": ("#c45fa0", "X", "--"),
 }
@@ -332,7 +330,6 @@ def by_parameter(obtained: dict[str, Any]) -> Figure:
 def space(runs: list[dict[str, Any]]) -> Figure:
     """Figure 12: references of a query, and records that must stay in memory for it."""
     figure, axes = _axes(1, 2, width=4.9, height=4.0)
-    runs = [run for run in runs if not run["algorithm"].endswith("told")]
     _lines(axes[0, 0], runs, "k", "references")
     _lines(axes[0, 1], runs, "k", "kept")
     axes[0, 0].set_title("references of a query (Figure 12b)", **_TITLE)

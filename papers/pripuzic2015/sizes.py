@@ -31,7 +31,6 @@ class Size:
     measured: int = 200_000
     batch: int = 100_000
     smaller_batch: int = 25_000
-    rival_batch: int = 10_000
     most_seconds: float = 1.0
     least_seconds: float = 0.1
     long_enough: float = 0.3

@@ -123,3 +123,16 @@ def test_the_rows_come_in_the_same_order() -> None:
         crestline.run(spec.text(), {"s": table}, engine=engine) for engine in ("spark", "local")
     )
     assert ours.to_arrow().equals(theirs.to_arrow())
+
+
+def test_an_approximate_query_tells_its_bound() -> None:
+    """In random order and a small window nothing is missed; the metrics say what is promised."""
+    table = pa.table({"id": range(3000), "x": [(i * 7919) % 3001 for i in range(3000)]})
+    query = "SELECT TOP 3 id FROM s [ROWS 100] ORDER BY x DESC EMIT CHANGES APPROXIMATE ERROR 0.01"
+    results = crestline.run(query, {"s": table}, engine="spark")
+    exact = crestline.run(query.replace("APPROXIMATE ERROR 0.01", ""), {"s": table})
+    assert rows_of(results.to_arrow()) == rows_of(exact.to_arrow())
+    told = results.metrics.approximation
+    assert told["error"] == 0.01 and "random order" in told["holds"]
+    assert told["answered_exactly"] == 3000 and told["answering"] == "RAPF (exact)"
+    assert exact.metrics.approximation == {}

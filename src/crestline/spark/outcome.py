@@ -47,7 +47,21 @@ class Outcome:
         metrics.kept_peak = sum(a["kept_peak"] for a in self.accounts)
         metrics.window_records_peak = _window_peak(query, ledger, metrics)
         metrics.seconds = ledger["prune_seconds"] + sum(a["seconds"] for a in self.accounts)
+        metrics.approximation = self._approximation()
         return metrics
+
+    def _approximation(self) -> dict[str, Any]:
+        """What is told of an approximate answer; each bucket has its own judgement of the order."""
+        told = [a["approximation"] for a in self.accounts if a["approximation"]]
+        if not told:
+            return {}
+        found: dict[str, Any] = dict(told[0])
+        for name in ("switches", "answered_exactly"):
+            if name in found:
+                found[name] = sum(each[name] for each in told)
+        if "answering" in found:
+            found["answering"] = ", ".join(sorted({each["answering"] for each in told}))
+        return found
 
 
 def _window_peak(query: Query, ledger: dict[str, Any], metrics: Metrics) -> int:

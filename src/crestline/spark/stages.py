@@ -444,6 +444,7 @@ class Step:
             "result_rows": shown,
             "kept": kept,
             "kept_peak": fold.metrics.kept_peak,
+            "approximation": fold.metrics.approximation,
             "late": fold.metrics.rows_late,
             "partitions": fold.metrics.partitions,
             "seconds": fold.metrics.seconds,
