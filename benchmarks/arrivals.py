@@ -1,9 +1,10 @@
 """A result after every arrival: all algorithms, a compiled rescan loop and a `SortedList`.
 
 The window holds 40,000 scores and is full before anything is timed. A turn processes the records
-that follow, in batches of a million, each `observe` followed by `advance`; results come where the top
-k changes. All contenders process the same records, but the slow ones fewer of them. The answers are
-compared first, and that warms up what is compiled. Turns are taken; the best time of each counts.
+that follow, in batches of a million, each `observe` followed by `advance`; results come where the
+top k changes. All contenders process the same records, but the slow ones fewer of them. The answers
+are compared first, and that warms up what is compiled. Turns are taken; the best time of each
+counts.
 """
 
 from __future__ import annotations

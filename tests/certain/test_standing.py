@@ -14,6 +14,7 @@ from crestline.certain.standing import (
     ALGORITHMS,
     Cosine,
     Distance,
+    Haversine,
     Preference,
     StandingQueries,
     WeightedDistance,
@@ -24,6 +25,7 @@ from crestline.core.state import pack, unpack
 from crestline.kernels.scoring import (
     COSINE,
     DISTANCE,
+    HAVERSINE,
     WEIGHTED_DISTANCE,
     WEIGHTED_SUM,
     best_in_box,
@@ -159,6 +161,40 @@ def test_cosine_and_points_without_direction() -> None:
     ids, scores = board.top(number)
     assert ids.tolist() == [2, 0]
     assert scores.tolist() == pytest.approx([1.0, 1 / np.sqrt(2)])
+
+
+@given(st.integers(0, 2**32))
+def test_no_place_of_a_box_is_nearer_on_earth(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    south, west = rng.uniform(-90, 80), rng.uniform(-200, 170)
+    low = np.array([south, west])
+    high = low + np.array([rng.uniform(0, 90 - south), rng.exponential(40)])
+    points = np.ascontiguousarray(low + (high - low) * rng.random((60, 2)))
+    points[:8] = np.where(rng.random((8, 2)) < 0.5, low, high)
+    point = np.array([[rng.uniform(-90, 90), rng.uniform(-180, 180)]])
+    bound = best_in_box(HAVERSINE, point, np.ones((1, 2)), 0.0, 0, low, high)
+    for row in range(len(points)):
+        assert score_of(HAVERSINE, point, point, 0.0, 0, points, row, np.empty(2)) <= bound
+
+
+def test_neighbours_on_earth_across_the_date_line() -> None:
+    rng = np.random.default_rng(6)
+    points = np.column_stack((rng.uniform(-80, 80, 3000), rng.uniform(-180, 180, 3000)))
+    places = [(70.0, 179.5), (0.0, -179.9), (37.77, -122.42)]
+    told = []
+    for resolution in (1, 12):
+        board = StandingQueries(
+            2, low=(-90, -180), high=(90, 180), buffer=200, resolution=resolution
+        )
+        numbers = [board.add(Haversine(place), k=3, window=1000) for place in places]
+        board.observe(points)
+        told.append([board.top(number)[0].tolist() for number in numbers])
+    assert told[0] == told[1]
+    for place, best in zip(places, told[0], strict=True):
+        x, y = np.radians(points[2000:]), np.radians(place)
+        cosine = np.sin(x[:, 0]) * np.sin(y[0])
+        cosine += np.cos(x[:, 0]) * np.cos(y[0]) * np.cos(x[:, 1] - y[1])
+        assert (np.argsort(-cosine)[:3] + 2000).tolist() == best
 
 
 def test_the_grid_spares_most_meetings() -> None:

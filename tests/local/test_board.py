@@ -89,6 +89,19 @@ def test_cosine_by_an_array_column() -> None:
         assert told.select(columns).to_pylist() == alone.select(columns).to_pylist()
 
 
+def test_neighbours_on_earth() -> None:
+    rng = np.random.default_rng(4)
+    table = pa.table(
+        {"id": range(80), "lat": rng.uniform(-60, 60, 80), "lon": rng.normal(0, 90, 80)}
+    )
+    query = "SELECT TOP 2 id FROM s [ROWS 9] ORDER BY HAVERSINE(lat, lon, 51.5, -0.1) EMIT CHANGES"
+    told = crestline.Board([query], buffer=3).push(table)
+    alone = crestline.run(query, {"s": table}).to_arrow()
+    columns = ["at", "change", "rank", "previous_rank", "id"]
+    assert told.select(columns).to_pylist() == alone.select(columns).to_pylist()
+    assert np.allclose(told["score"], alone["score"], rtol=1e-12)
+
+
 def test_records_without_a_place_are_set_aside_and_counted() -> None:
     board = crestline.Board([NEAR.format(5, 0, 0)], buffer=1)
     told = board.push([{"id": 1, "x": 0.5, "y": 1.0}, {"id": 2, "x": None, "y": 1.0}])

@@ -52,7 +52,13 @@ from crestline.certain.probable import candidate_limit
 from crestline.core.errors import CrestlineError
 from crestline.core.operator import Reported
 from crestline.kernels.bands import NEVER, PROBABLE, RELAXED, STRICT
-from crestline.kernels.scoring import COSINE, DISTANCE, WEIGHTED_DISTANCE, WEIGHTED_SUM
+from crestline.kernels.scoring import (
+    COSINE,
+    DISTANCE,
+    HAVERSINE,
+    WEIGHTED_DISTANCE,
+    WEIGHTED_SUM,
+)
 from crestline.kernels.standing import (
     ACTIVE,
     BAND,
@@ -131,7 +137,14 @@ class Cosine:
     vector: tuple[float, ...]
 
 
-Preference = Distance | WeightedDistance | WeightedSum | Cosine
+@dataclass(frozen=True, slots=True)
+class Haversine:
+    """The nearest points on earth first: two coordinates, latitude and longitude in degrees."""
+
+    point: tuple[float, float]
+
+
+Preference = Distance | WeightedDistance | WeightedSum | Cosine | Haversine
 
 
 class StandingQueries:
@@ -260,6 +273,10 @@ class StandingQueries:
                 raise CrestlineError("the weights of a distance must not be negative")
         elif isinstance(preference, WeightedSum):
             kind, point, weight = WEIGHTED_SUM, ones, preference.weights
+        elif isinstance(preference, Haversine):
+            kind, point, weight = HAVERSINE, preference.point, ones
+            if self.dimensions != 2 or not abs(point[0]) <= 90:
+                raise CrestlineError(f"{preference} is no latitude and longitude in degrees")
         else:
             kind, point, weight = COSINE, preference.vector, ones
             if not any(point):
@@ -599,6 +616,7 @@ __all__ = [
     "MOST_CELLS",
     "Cosine",
     "Distance",
+    "Haversine",
     "Preference",
     "StandingQueries",
     "WeightedDistance",

@@ -1,4 +1,4 @@
-"""A first ORDER BY term that ranks points: by distance, by weighted sum, by angle.
+"""A first ORDER BY term that ranks points: by distance (also on earth), weighted sum or angle.
 
 >>> from crestline.language.expression import Expression
 >>> ranking_of(Expression("DISTANCE((x, y), (1.0, -2))"))
@@ -21,8 +21,8 @@ from crestline.language.tree import Tree
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """``kind`` is DISTANCE, WEIGHTED_DISTANCE, WEIGHTED_SUM or COSINE, of these columns (of COSINE
-    one column, an array); ``numbers`` are the point or vector, ``weights`` those of the columns."""
+    """``kind`` is DISTANCE, WEIGHTED_DISTANCE, HAVERSINE, WEIGHTED_SUM or COSINE, of these columns
+    (of COSINE one, an array); ``numbers`` are the point or vector, ``weights`` the columns'."""
 
     kind: str
     columns: tuple[str, ...]
@@ -40,6 +40,10 @@ def ranking_of(expression: Expression) -> Ranking | None:
             weights = tuple(_number(tree, n) for n in numbers[1]) if numbers[1:] else ()
             point = tuple(_number(tree, n) for n in numbers[0])
             return Ranking(root.this, tuple(_column(tree, c) for c in columns), point, weights)
+        if isinstance(root, exp.Anonymous) and root.this == "HAVERSINE":
+            latitude, longitude, *there = root.expressions
+            columns_of = (_column(tree, latitude), _column(tree, longitude))
+            return Ranking("HAVERSINE", columns_of, tuple(_number(tree, n) for n in there))
         if isinstance(root, exp.Anonymous) and root.this == "COSINE":
             vector, other = root.expressions
             numbers_of = tuple(_number(tree, n) for n in other.expressions)

@@ -1,9 +1,10 @@
 """A board of standing queries: hundreds of query texts on one stream, which come and go.
 
-Each query ranks records by where they lie: ``DISTANCE`` or ``WEIGHTED_DISTANCE`` to a point, a
-weighted sum of columns, or ``COSINE`` to a vector, over ``[ROWS n]``, and tells its changes. They
-share one buffer of recent records, one time order and a grid, so that a record is looked at only by
-queries it can matter to; see ``certain.standing``. A query sees the records after its ``add``.
+Each query ranks records by where they lie: ``DISTANCE``, ``WEIGHTED_DISTANCE`` or ``HAVERSINE`` to
+a point, a weighted sum of columns, or ``COSINE`` to a vector, over ``[ROWS n]``, and tells its
+changes. They share one buffer of recent records, one time order and a grid, so that a record is
+looked at only by queries it can matter to; see ``certain.standing``. A query sees the records after
+its ``add``.
 
 Ties go to the later record. All queries read columns of the same stream; the columns that place a
 record are those of the queries there are when the first records come.
@@ -22,6 +23,7 @@ import pyarrow.compute as pc
 from crestline.certain.standing import (
     Cosine,
     Distance,
+    Haversine,
     Preference,
     StandingQueries,
     WeightedDistance,
@@ -146,6 +148,8 @@ class Board:
         ranking = posted.ranking
         if ranking.kind == "COSINE":
             fits = ranking.columns == self._columns and len(ranking.numbers) == self._vector
+        elif ranking.kind == "HAVERSINE":
+            fits = self._vector == 0 and ranking.columns == self._columns
         else:
             fits = self._vector == 0 and set(ranking.columns) <= set(self._columns)
         if not fits:
@@ -156,6 +160,9 @@ class Board:
         if ranking.kind == "COSINE":
             sign = -1.0 if posted.ascending else 1.0
             return Cosine(tuple(sign * value for value in ranking.numbers))
+        if ranking.kind == "HAVERSINE":
+            latitude, longitude = ranking.numbers
+            return Haversine((latitude, longitude))
         if ranking.kind == "WEIGHTED_SUM":
             sign = -1.0 if posted.ascending else 1.0
             weights = dict(zip(ranking.columns, ranking.weights, strict=True))
@@ -486,10 +493,11 @@ def _checked(query: Query) -> Ranking:
             raise PlanError(f"{name} selects {selected.expression}: a board shows plain columns")
     term = query.order_by[0]
     ranking = ranking_of(term.expression)
-    if ranking is None or (term.descending and ranking.kind.endswith("DISTANCE")):
+    far = term.descending and ranking is not None and ranking.kind not in ("WEIGHTED_SUM", "COSINE")
+    if ranking is None or far:
         raise PlanError(
-            f"{name} ranks by {term}: a board knows DISTANCE and WEIGHTED_DISTANCE ASC, weighted"
-            " sums of columns, and COSINE"
+            f"{name} ranks by {term}: a board knows DISTANCE, WEIGHTED_DISTANCE and HAVERSINE ASC,"
+            " weighted sums of columns, and COSINE"
         )
     return ranking
 
