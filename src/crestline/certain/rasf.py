@@ -1,24 +1,12 @@
 """RASF: the relaxed skyband behind the strict filter (Pripuzic et al. 2015, section 5).
 
-**Answers** the exact top k after every arrival. **Does not** help against falling scores: there
-nothing is dominated, and everything is kept.
+**Answers** the exact top k after every arrival, as RAPF; see ``certain.rapf`` for the idea, and for
+what differs from the paper. The filter is the strict skyband of the buffer: every recent record
+enters it and counts as a dominator of all worse ones, which costs O(F) with F records in it. The
+band is RA's: pruned only now and then.
 
-**Idea.** A record that k recent ones beat need not enter the band when it arrives, and not at all
-if k younger ones beat it when it leaves the buffer of recent records (see ``kernels.filters``). The
-filter is the strict skyband of the buffer: every recent record enters it and counts as a dominator
-of all worse ones.
-
-**Cost**: O(F) for each record that enters, with F in the filter; the band (RA's) gets about k of
-every ``buffer`` records twice. Kept: the buffer's undecided records and a band of about k (1 + ln(n
-/ buffer)) records.
-
-**Options**: ``buffer``, the recent records among which the filter is chosen (at most half of the
-window); by default 8 k, but 256 at least; ``gamma`` (0.2), as RA's.
-
-**Invariants**: A1 to A5 of ``certain.arrivals``.
-
-**Deviations.** Records with equal scores do not beat one another in the filter; the band, which
-knows how ties are broken, decides.
+**Options**: ``buffer``, ``gamma``, as RAPF's (``gamma`` 0.2). **Invariants**: A1, A4 and A5 of
+``certain.arrivals``.
 
 >>> import numpy as np
 >>> operator = RASF(k=1, window=3)

@@ -1,30 +1,10 @@
 """SAPF: the strict skyband behind the probabilistic filter (Pripuzic et al. 2015, section 5).
 
-**Answers** the exact top k after every arrival. **Does not** help against falling scores: there
-nothing is dominated, and everything is kept.
+**Answers** the exact top k after every arrival, as RAPF; see ``certain.rapf`` for the idea, and for
+what differs from the paper. The filter and the blocks are RAPF's. The band is SA's: O(M) for each
+record that gets through, and never one too many.
 
-**Idea.** A record that k recent ones beat need not enter the band when it arrives, and not at all
-if k younger ones beat it when it leaves the buffer of recent records (see ``kernels.filters``). The
-filter is a probabilistic skyband of the buffer: its k best and so many candidates (Table V, with
-the buffer in place of the window) that it seldom runs short. A record below the threshold costs a
-comparison, on arrival and when it leaves; most do. Long batches are first looked at in blocks: what
-k records of the block before and k of the block after beat is passed over without touching the
-filter.
-
-**Cost**: a comparison or two for most records; the band (SA's) gets about k of every ``buffer``
-records twice. Kept: the buffer's undecided records and a band of about k (1 + ln(n / buffer))
-records.
-
-**Options**: ``buffer``, the recent records among which the filter is chosen (at most half of the
-window); by default 8 k, but 256 at least; ``error`` (0.001), how seldom
-the filter may run short, which costs time and never an answer.
-
-**Invariants**: A1 to A5 of ``certain.arrivals``.
-
-**Deviations.** Records with equal scores do not beat one another in the filter; the band, which
-knows how ties are broken, decides. The filter's threshold falls by the distance of its two lowest
-candidates whenever one leaves (section 6.1), and is reset only where fewer than two are left.
-Blocks are ours: the same theorem, for whole batches.
+**Options**: ``buffer``, ``error``, as RAPF's. **Invariants**: A1 to A5 of ``certain.arrivals``.
 
 >>> import numpy as np
 >>> operator = SAPF(k=1, window=3)
