@@ -441,25 +441,3 @@ def _grid(runs: Runs) -> dict[str, Any]:
         f"{name} {factor:.1f} times faster" for name, factor in times.items()
     )
     return _entry("grid", got, min(times.values()) > 1)
-
-
-def as_markdown(obtained: dict[str, Any]) -> str:
-    """The claims as a table, with where and on what they were measured."""
-    facts = obtained["machine"]
-    versions = ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
-    lines = [
-        "# Obtained",
-        "",
-        "Written by `run.py`; do not edit.",
-        "",
-        f"Size: {obtained['size']}. Stations: {obtained['stations']}. Date: {facts['date']}."
-        f" Machine: {facts['cpus']} x {facts['cpu']}, {facts['memory_gb']} GB,"
-        f" Python {facts['python']}, {versions}. CPU time of the process; compilation not timed.",
-        "",
-        "| claim | source | the paper | obtained | shown |",
-        "|---|---|---|---|---|",
-    ]
-    for one in obtained["claims"]:
-        cells = (one[name].replace("|", "/") for name in ("claim", "source", "paper", "obtained"))
-        lines.append(f"| {' | '.join(cells)} | {'yes' if one['shown'] else 'no'} |")
-    return "\n".join(lines) + "\n"

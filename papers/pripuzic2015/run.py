@@ -6,10 +6,7 @@ into a temporary folder). `--full` takes more runs and longer measurements.
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -29,6 +26,8 @@ from papers.pripuzic2015 import (  # noqa: E402
     sizes,
     stream,
 )
+
+from papers import reproduction  # noqa: E402
 
 
 def obtain(size: str, say: Callable[[str], None]) -> dict[str, Any]:
@@ -63,29 +62,8 @@ def obtain(size: str, say: Callable[[str], None]) -> dict[str, Any]:
 
 
 def write(obtained: dict[str, Any], folder: Path) -> None:
-    """The figures as JSON, the claims as a table, and the pictures."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "obtained.json").write_text(json.dumps(obtained, indent=1) + "\n")
-    (folder / "obtained.md").write_text(claims.as_markdown(obtained))
-    pictures.draw(obtained, folder)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description="Reproduce Pripuzic et al. 2015.")
-    size = parser.add_mutually_exclusive_group()
-    size.add_argument("--quick", action="store_true", help="small windows, few runs")
-    size.add_argument("--full", action="store_true", help="more runs, longer measurements")
-    parser.add_argument("--out", type=Path, help="where to write")
-    given = parser.parse_args()
-    name = "quick" if given.quick else "full" if given.full else "default"
-    aside = Path(tempfile.gettempdir()) / "crestline-pripuzic2015"
-    folder = given.out or (aside if given.quick else HERE)
-    obtained = obtain(name, lambda line: print(line, file=sys.stderr))
-    write(obtained, folder)
-    for one in obtained["claims"]:
-        print(f"{'shown    ' if one['shown'] else 'NOT SHOWN'}  {one['claim']}: {one['obtained']}")
-    print(f"written to {folder}")
+    reproduction.write(obtained, obtained["stations"], pictures.draw, folder)
 
 
 if __name__ == "__main__":
-    main()
+    reproduction.command("Pripuzic et al. 2015", HERE, obtain, write)

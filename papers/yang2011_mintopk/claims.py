@@ -142,25 +142,3 @@ def _response(runs: list[dict[str, Any]]) -> dict[str, Any]:
     )
     claim = CLAIMS["response"]
     return _entry("response", claim["source"], claim["text"], f"mean ms a window: {got}", fastest)
-
-
-def as_markdown(obtained: dict[str, Any]) -> str:
-    """The claims as a table, with where and on what they were measured."""
-    facts = obtained["machine"]
-    versions = ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
-    lines = [
-        "# Obtained",
-        "",
-        "Written by `run.py`; do not edit.",
-        "",
-        f"Size: {obtained['size']}. Stream: {obtained['stream']}. Date: {facts['date']}."
-        f" Machine: {facts['cpus']} x {facts['cpu']}, {facts['memory_gb']} GB,"
-        f" Python {facts['python']}, {versions}. CPU time of the process; compilation not timed.",
-        "",
-        "| claim | source | the paper | obtained | shown |",
-        "|---|---|---|---|---|",
-    ]
-    for one in obtained["claims"]:
-        cells = (one[name] for name in ("claim", "source", "paper", "obtained"))
-        lines.append(f"| {' | '.join(cells)} | {'yes' if one['shown'] else 'no'} |")
-    return "\n".join(lines) + "\n"

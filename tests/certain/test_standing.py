@@ -236,6 +236,20 @@ def test_a_query_sees_later_records_only() -> None:
         board.top(first)
 
 
+def test_a_place_used_again_knows_nothing_of_the_query_before() -> None:
+    """What was noted for a query that counts records once expired a later one's, on time."""
+    board = StandingQueries(1, buffer=1)
+    counting = board.add(Distance((0.5,)), k=1, window=10)
+    board.observe(np.array([[0.5]]), np.array([0]))  # noted: expires with record 10
+    board.remove(counting)
+    timed = board.add(Distance((0.5,)), k=1, window=8, timed=True)
+    board.observe(np.array([[0.5]]), np.array([2]))  # expires at the time 10
+    board.observe(np.full((11, 1), 0.9), np.full(11, 5))
+    assert board.top(timed)[0].tolist() == [1]
+    board.observe(np.array([[0.9]]), np.array([10]))
+    assert board.top(timed)[0].tolist() == [13]
+
+
 @pytest.mark.parametrize(
     ("make", "part"),
     [

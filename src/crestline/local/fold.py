@@ -190,13 +190,17 @@ class Fold:
 
     # -- on many machines: see core.distributed -----------------------------------------------
 
+    @property
+    def _gathers_all(self) -> bool:
+        """Whether no record can be left out near its source: where it stands is known only when all
+        are together, or every arrival brings a result."""
+        return self._counted or self.query.window.panes.on_arrival
+
     def fold(self, admitted: Admitted) -> None:
-        if not (self._counted or self.query.window.panes.on_arrival):
+        if not self._gathers_all:
             self._observe(admitted)
             self._compact()
             return
-        # Where a record stands is known only when all are together, and every arrival brings a
-        # result: none can be left out.
         codes = self._partition_codes(admitted)
         everything = np.arange(len(admitted))
         zeros = np.zeros(len(admitted), np.int64)
@@ -204,7 +208,7 @@ class Fold:
 
     def gathered(self) -> pa.Table:
         table = self._kept.table
-        if not (self._counted or self.query.window.panes.on_arrival):
+        if not self._gathers_all:
             table = table.take(np.sort(self._operator.ids()))
         codes = table.column("_partition")
         table = table.drop_columns(["_partition"])
@@ -248,7 +252,7 @@ class Fold:
         if self._revisions is not None:
             self._revisions.hold(late)
             return
-        if self._counted or self.query.window.panes.on_arrival:
+        if self._gathers_all:
             self.metrics.rows_late += len(late)  # else whoever left records out counts them
         kind = self.roles.field("time").type
         columns = pa.table({"time": late.columns.column("_time").cast(_MOMENT).cast(kind)})
