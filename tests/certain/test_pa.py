@@ -152,6 +152,16 @@ def test_pa_on_time_equals_naive_while_few_are_there() -> None:
         assert rows[0] == rows[1]
 
 
+def test_a_tie_with_the_threshold_gets_through_the_gate() -> None:
+    """The gate does not know how ties are broken; the band does."""
+    run = PA(2, 1_000, additional=0)
+    run.observe(np.ones(200))
+    run.advance()
+    assert run.observe(np.array([0.5, 1.0, 0.9])).tolist() == [1]
+    run.set_ties(np.arange(203))
+    assert run.advance().id[-2:].tolist() == [201, 199]
+
+
 def test_the_watch_knows_order_when_it_sees_it() -> None:
     rng = np.random.default_rng(5)
     series = np.stack([rng.random(LENGTH), np.arange(LENGTH), np.zeros(LENGTH)])
