@@ -169,6 +169,18 @@ class TestKinds:
         assert len(sizes) == 2  # it melts and another takes its place
         assert pc.max(sizes["size_count_distinct"]).as_py() == 1
 
+    def test_readings_of_a_car_exclude_one_another(self, small_blocks: int) -> None:
+        stream = plain(table("readings", 40 * small_blocks, sensors=5))
+        probability = stream["probability"].to_numpy()
+        assert probability.min() > 0 and probability.max() <= 1
+        cars = stream.group_by("car").aggregate(
+            [("probability", "sum"), ("sensor", "count"), ("sensor", "count_distinct")]
+        )
+        assert pc.max(cars["probability_sum"]).as_py() <= 1 + 1e-12
+        assert cars["sensor_count"].to_pylist() == cars["sensor_count_distinct"].to_pylist()
+        assert set(cars["sensor_count"].to_pylist()) == {1, 2, 3}
+        assert pc.min(stream["speed"]).as_py() >= 0
+
     def test_sorted_and_random_scores(self) -> None:
         rows = BLOCK + 1_000
         streams = {kind: table(kind, rows) for kind in ("random", "rising", "falling")}
@@ -270,7 +282,7 @@ class TestFiles:
 def mistakes() -> Iterator[object]:
     trades = {"kind": "trades", "rows": 10}
     for wrong, message in [
-        ({"kind": "stocks"}, "'stocks'; choose one of: trades, flows, sensors, icebergs, random"),
+        ({"kind": "stocks"}, "'stocks'; choose one of: trades, flows, sensors, icebergs, readings"),
         ({"rows": -1}, "rows is -1; it must be a whole number of at least 0"),
         ({"rows": 1.5}, "rows is 1.5; it must be a whole number"),
         ({"seed": -3}, "seed is -3; it must be a whole number of at least 0"),

@@ -142,6 +142,24 @@ def test_bad_records_are_counted_and_written(tmp_path: Path) -> None:
     ]
 
 
+def test_rules_above_one_are_told_and_strict_refuses_them(tmp_path: Path) -> None:
+    source = tmp_path / "s.csv"
+    source.write_text("id,x,p,rule\na,1,0.6,r\nb,2,0.7,r\nc,3,0.5,\nd,4,1.5,q\n")
+    query = (
+        "SELECT TOP 2 id FROM s [ROWS 3 SLIDE 3]"
+        " WITH PROBABILITY p EXCLUSIVE BY rule ORDER BY x DESC"
+    )
+    result = run_here(query, "-s", f"s={source}", "--rejects", tmp_path / "bad.csv")
+    assert "set aside      1: probability is outside (0, 1] 1" in result.stderr
+    assert "rules above 1  in 1 result the probabilities" in result.stderr
+    header, *rows = [line.split("\t") for line in result.stdout.splitlines()]
+    assert header[3:] == ["rank", "id", "score", "probability"]
+    assert [row[4] for row in rows] == ["b", "a"]
+    source.write_text("id,x,p,rule\na,1,0.6,r\nb,2,0.7,r\nc,3,0.5,\n")
+    refused = run_here(query, "-s", f"s={source}", "--strict", code=3)
+    assert "column 'rule': the probabilities of records with the same rule" in refused.stderr
+
+
 def test_it_says_so_if_every_record_was_set_aside(tmp_path: Path) -> None:
     source = write_scores(tmp_path / "s.jsonl", [("a", "high"), ("b", "low")])
     result = run_here(TOP, "-s", f"s={source}")

@@ -106,6 +106,20 @@ def test_changes_are_applied_to_show_what_snapshots_show(window: str, partition:
         assert [(rank, name) for rank, _, name in ranks(changes.text())] == expected
 
 
+@pytest.mark.parametrize("emit", ["SNAPSHOTS", "CHANGES"])
+def test_probabilities_are_shown_and_drawn(emit: str) -> None:
+    speeds = pa.table({"x": [5.0, 6, 8, 2], "p": [0.8, 0.5, 0.4, 0.4], "id": ["a", "b", "c", "d"]})
+    query = "SELECT TOP 2 id FROM s [ROWS 4 SLIDE 4] WITH PROBABILITY p ORDER BY x DESC"
+    run = Run(f"{query} EMIT {emit}")
+    run.push(speeds)
+    text = run.text()
+    assert ranks(text) == [(1, "", "a"), (2, "", "b")]
+    first, second = (line for line in text.splitlines() if re.match(r" +[12] ", line))
+    assert " 5 " in first and " 0.64 " in first and " 0.5 " in second
+    assert first.count("█") > second.count("█") > 0  # the probability, not the score
+    assert "0.64" in run.text(width=40)
+
+
 PARTITIONED = "SELECT TOP 2 x FROM s [ROWS 4 SLIDE 1] PARTITION BY id ORDER BY x DESC"
 
 

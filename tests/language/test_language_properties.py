@@ -152,6 +152,7 @@ def queries(draw: st.DrawFn) -> Query:
         names.map(str.lower), st.one_of(st.booleans(), st.integers(), reals, texts), max_size=3
     )
     keys = st.lists(names, max_size=3, unique_by=str.casefold)
+    probability = draw(st.none() | probabilities())
     return Query(
         k=draw(st.integers(1, 10_000_000)),
         select=select,
@@ -162,7 +163,8 @@ def queries(draw: st.DrawFn) -> Query:
         where=draw(st.none() | expressions),
         partition_by=partition_by,
         combine=combine,
-        probability=draw(st.none() | probabilities()),
+        probability=probability,
+        summed=probability is not None and draw(st.booleans()),
         key=tuple(draw(keys)),
         lateness=draw(st.integers(0, 2**61)),
         late=draw(st.sampled_from(["DROP", "REVISE"])),
@@ -225,7 +227,7 @@ PIECES = (
     "( ) [ ] , ; . + - * / % < > = => <=> || -- /* */ ' \" ` \\ 0 1e9 9999999999999999999 0.5"
     " SELECT TOP FROM WHERE ORDER BY AND OR NOT IN LIKE IS NULL BETWEEN CASE WHEN THEN ELSE END"
     " AS CAST INTERVAL DATE EXTRACT ARRAY DISTANCE COSINE ON RANGE ROWS SLIDE UNBOUNDED COMBINE"
-    " \x00 \u2028 é 🙂 \ud800 DIV WITH PROBABILITY LATENESS USING KEY EMIT"
+    " \x00 \u2028 é 🙂 \ud800 DIV WITH PROBABILITY BY SUM OF LATENESS USING KEY EMIT"
 )
 
 

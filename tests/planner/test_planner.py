@@ -10,7 +10,9 @@ import pytest
 from crestline.certain import MinTopK
 from crestline.core.errors import PlanError
 from crestline.language import parse
-from crestline.planner import algorithms, explain, facts, harmonic, plan
+from crestline.language.query import SEMANTICS
+from crestline.planner import algorithms, explain, facts, harmonic, named, plan
+from crestline.planner.catalogue import uncertain_default
 
 QUERY = "SELECT TOP 10 id FROM s [RANGE 100 s SLIDE 10 s ON ts] {} ORDER BY x DESC {}"
 
@@ -18,13 +20,27 @@ QUERY = "SELECT TOP 10 id FROM s [RANGE 100 s SLIDE 10 s ON ts] {} ORDER BY x DE
 @pytest.mark.parametrize(
     ("clauses", "part"),
     [
-        (("WITH PROBABILITY p", ""), "WITH PROBABILITY .* not available in this version yet"),
         (("", "FREQUENCY 2 mins"), "FREQUENCY .* not available in this version yet"),
         (("", "APPROXIMATE"), "APPROXIMATE is for windows that report at every arrival"),
         (("", "USING RAPF"), "RAPF does not do a window that slides in steps"),
         (("", "USING EAA"), "EAA .* is not available in this version yet"),
         (("", "USING FASTEST"), "there is no algorithm FASTEST: choose one of MINTOPK"),
         (("", "USING MINTOPK (cells => 3)"), "has no option cells: it takes none"),
+        (
+            ("WITH PROBABILITY p", "USING MINTOPK"),
+            "MINTOPK does not know probabilities, but .*: choose one of .*NAIVE\\.",
+        ),
+        (
+            ("", "USING SCSQ"),
+            "SCSQ is for uncertain streams and needs WITH PROBABILITY: choose one",
+        ),
+        (("WITH PROBABILITY p", "USING FASTEST"), "no algorithm FASTEST: choose one of .*NAIVE"),
+        (("WITH PROBABILITY p", "USING NAIVE (cells => 3)"), "has no option cells"),
+        (("WITH PROBABILITY p", "APPROXIMATE"), "APPROXIMATE is for certain streams"),
+        (
+            ("WITH PROBABILITY p AS U_TOPK BY SUM OF PROBABILITY", ""),
+            "leave out AS U_TOPK, or BY SUM OF PROBABILITY",
+        ),
         (("", "LATENESS 1 s LATE REVISE EMIT CHANGES"), "needs EMIT SNAPSHOTS"),
     ],
 )
@@ -53,12 +69,51 @@ def test_contradictions(text: str, part: str) -> None:
 
 
 def test_every_algorithm_of_the_design_is_known() -> None:
-    names = [a.name for a in algorithms()]
-    assert len(names) == len(set(names)) == 29
-    assert {a.name for a in algorithms() if a.available} == {
+    names = [(a.family, a.name) for a in algorithms()]
+    assert len(names) == len(set(names)) == 30
+    assert {a.name for a in algorithms() if a.available and a.family != "uncertain"} == {
         "MINTOPK", "PRETOPK", "SMA", "TMA", "NAIVE",
         "RAPF", "PA", "SA", "RA", "SASF", "SARF", "SAPF", "RASF", "RARF", "SNN", "CPM",
     }  # fmt: skip
+    uncertain = [a.name for a in algorithms() if a.family == "uncertain"]
+    assert uncertain == ["SCSQ_BUFFER", "SCSQ", "CCSQ", "CSQ", "BS", "NAIVE"]
+
+
+def test_a_name_that_stands_twice_is_of_the_family_that_fits() -> None:
+    for clause, family in (("", "certain"), ("WITH PROBABILITY p", "uncertain")):
+        made = plan(parse(QUERY.format(clause, "USING naive")))
+        assert (made.algorithm.name, made.algorithm.family) == ("NAIVE", family)
+        assert type(made.operator()).__module__.split(".")[1] == family
+    found = named("NAIVE", "uncertain")
+    assert found is not None and found.family == "uncertain"
+    assert named("scsq_buffer") == named("SCSQ_BUFFER", "certain")
+
+
+UNCERTAIN = "SELECT TOP 3 id FROM s {} WITH PROBABILITY p {} ORDER BY x DESC {}"
+
+
+@pytest.mark.parametrize("window", ["[ROWS 9]", "[ROWS 9 SLIDE 3]", "[RANGE 9 s ON ts]"])
+@pytest.mark.parametrize("semantics", SEMANTICS)
+def test_uncertain_streams_take_every_window(window: str, semantics: str) -> None:
+    asked = "PT_K(0.5)" if semantics == "PT_K" else semantics
+    made = plan(parse(UNCERTAIN.format(window, f"AS {asked}", "")))
+    assert made.algorithm == uncertain_default()
+    assert semantics in explain(made)
+
+
+def test_explain_tells_semantics_and_rules() -> None:
+    text = explain(plan(parse(UNCERTAIN.format("[ROWS 9]", "AS PT_K(0.3)", "EMIT CHANGES"))))
+    assert "among the top k with probability 0.3 or more" in text
+    assert "independently" in text and "a probability that changes is a move" in text
+    summed = "EXCLUSIVE BY rule BY SUM OF PROBABILITY"
+    known = facts(plan(parse(UNCERTAIN.format("[ROWS 9]", summed, "USING NAIVE"))))
+    assert "the k values of id" in known["semantics"] and "the same rule" in known["rules"]
+    assert known["keeps"] == "the whole window"
+    assert "no other record can" in explain(plan(parse(UNCERTAIN.format("[ROWS 9]", "", ""))))
+    asked = "EXCLUSIVE BY rule AS U_TOPK"
+    text = explain(plan(parse(UNCERTAIN.format("[ROWS 9]", asked, ""))))
+    assert "the whole window: nothing smaller is known to decide U_TOPK with EXCLUSIVE BY" in text
+    assert facts(plan(parse(EACH.format(""))))["semantics"] is None
 
 
 EACH = "SELECT TOP 3 id FROM s [ROWS 100] ORDER BY x DESC {}"

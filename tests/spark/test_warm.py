@@ -61,7 +61,7 @@ def test_one_of_many_compiles(compiled: list[str]) -> None:
     assert compiled == ["first"]
 
 
-def test_what_reports_every_arrival_is_compiled_where_it_is_needed(
+def test_what_only_some_queries_need_is_compiled_where_it_is_needed(
     compiled: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(warm, "exercise_arrivals", lambda: compiled.append("arrivals"))
@@ -71,6 +71,10 @@ def test_what_reports_every_arrival_is_compiled_where_it_is_needed(
     warm.warm(arrivals=True)
     warm.warm(arrivals=True)
     assert compiled == ["first", "arrivals"]
+    monkeypatch.setattr(warm, "exercise_uncertain", lambda: compiled.append("uncertain"))
+    warm.warm(uncertain=True)
+    warm.warm(uncertain=True)
+    assert compiled == ["first", "arrivals", "uncertain"]
 
 
 def test_other_kernels_are_compiled_anew(
@@ -110,7 +114,7 @@ import json, pkgutil
 from importlib import import_module
 import numpy as np, pyarrow as pa
 import crestline, crestline.kernels
-from crestline.spark.warm import exercise, exercise_arrivals
+from crestline.spark.warm import exercise, exercise_arrivals, exercise_uncertain
 
 def compiled():
     modules = [import_module(f"crestline.kernels.{m.name}")
@@ -120,6 +124,7 @@ def compiled():
 
 exercise()
 exercise_arrivals()
+exercise_uncertain()
 before = compiled()
 times = np.arange(0, 4_000_000_000, 1_000_000).astype("datetime64[us]")
 table = pa.table({"ts": times, "symbol": ["A", "B"] * 2000, "price": np.arange(4000.0) % 97})
@@ -131,6 +136,15 @@ for window in windows:
             if fits and ("SLIDE" not in window or "APPROXIMATE" not in tail):
                 query = f"SELECT TOP 2 price FROM t {window} {divided} ORDER BY price DESC {tail}"
                 crestline.run(query, {"t": table}, engine="local")
+probable = table.append_column("p", pa.array(np.full(4000, 0.25)))
+probable = probable.append_column("rule", pa.array(np.arange(4000) // 3))
+asked = ("PK_TOPK", "PT_K(0.5)", "U_KRANKS", "U_TOPK", "EXPECTED_RANK")
+for window in ("[RANGE 60 s SLIDE 20 s ON ts]", "[ROWS 20 SLIDE 4]"):
+    for divided in ("", "PARTITION BY symbol"):
+        for tail in (*(f"AS {semantics}" for semantics in asked), "BY SUM OF PROBABILITY"):
+            query = (f"SELECT TOP 2 price FROM t {window} {divided} WITH PROBABILITY p"
+                     f" EXCLUSIVE BY rule {tail} ORDER BY price DESC EMIT CHANGES")
+            crestline.run(query, {"t": probable}, engine="local")
 print(json.dumps(sorted(compiled() - before)))
 """
     assert json.loads(run_python(code, SOURCE)) == []

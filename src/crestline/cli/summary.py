@@ -15,7 +15,10 @@ _HINTS = {
     "score is NULL": "Is the first ORDER BY term the right column?",
     "score is NaN": "Check the arithmetic of the first ORDER BY term.",
     "event time is NULL": "Is the column behind ON the right one?",
-    "not a number": "The first ORDER BY term is text: is it the right column?",
+    "not a number": "Is the first ORDER BY term, or the probability, text?",
+    "probability is NULL": "Is the column behind WITH PROBABILITY the right one?",
+    "probability is NaN": "Check the arithmetic behind WITH PROBABILITY.",
+    "probability is outside (0, 1]": "Divide percentages by 100, as in WITH PROBABILITY p / 100.",
     "not a timestamp": "The column behind ON is text: write times like 2024-01-31T12:00:00Z.",
     "not a well-formed line": "Look at how the file begins: its first lines set the columns.",
 }
@@ -64,6 +67,13 @@ class QuerySummary:
             reasons = ", ".join(f"{reason} {count:,}" for reason, count in bad.items())
             found.append(("set aside", f"{aside(known):,}: {reasons}"))
         found.append(("result rows", f"{known.result_rows:,}"))
+        if known.rules_above_one:
+            results = f"{known.rules_above_one:,} result{'s' if known.rules_above_one > 1 else ''}"
+            found.append(
+                ("rules above 1", f"in {results} the probabilities of records with the same"
+                                  " EXCLUSIVE BY value add up to more than 1: check that column and"
+                                  " the probabilities")
+            )  # fmt: skip
         if known.partitions:
             found.append(("partitions", f"{known.partitions:,}"))
         found.append(("records kept", kept(known)))

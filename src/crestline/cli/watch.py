@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 #: Results of one round that are shown one after another, rows read from each, partitions kept.
 _STEPS, _ROWS, _PARTITIONS = 12, 4_000, 2_000
 _BAR_WIDTH, _CELL_WIDTH, _MOVE_WIDTH = 24, 28, 5
+_PROBABILITY_WIDTH = len("probability")
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 #: Seconds over which rows a second are told.
 _RECENT = 6.0
@@ -47,6 +48,8 @@ class Row:
     rank: int
     values: tuple[str, ...]
     score: float
+    #: Of an uncertain stream only.
+    probability: float | None = None
 
     def record(self) -> tuple[Any, ...]:
         """What makes it the same record in the next result, as far as one can see."""
@@ -132,11 +135,14 @@ class Board:
         table = _in_microseconds(table)
         names = [*more, *(item.name for item in self.query.partition_by), *self.columns]
         columns = [table.column(name).to_pylist() for name in [*names, "rank", "score"]]
+        probable = [None] * table.num_rows
+        if self.query.probability is not None:
+            probable = table.column("probability").to_pylist()
         first, second = len(more), len(more) + len(self.query.partition_by)
-        for *values, rank, score in zip(*columns, strict=True):
+        for *values, rank, score, probability in zip(*columns, probable, strict=True):
             shown = tuple(cell(value) for value in values[second:])
             place = tuple(_hashable(value) for value in values[first:second])
-            yield (*values[:first], place, Row(rank or 0, shown, score))
+            yield (*values[:first], place, Row(rank or 0, shown, score, probability))
 
     def _results(self, table: pa.Table) -> dict[Place, Result]:
         found: dict[Place, Result] = {}
@@ -354,6 +360,8 @@ def _grid(board: Board, shown: list[Row], width: int, header: bool) -> Table:
             justify="right" if board.numeric[i] else "left",
         )  # fmt: skip
     table.add_column("score", justify="right", no_wrap=True, width=_score_width(shown))
+    if board.query.probability is not None:
+        table.add_column("probability", justify="right", no_wrap=True, width=_PROBABILITY_WIDTH)
     if drawn:
         table.add_column("", no_wrap=True, width=drawn)
     return table
@@ -363,13 +371,16 @@ def _fill(
     table: Table, board: Board, rows: list[Row], before: Result | None, shown: list[Row], width: int
 ) -> None:
     places, drawn = _fitting(board, shown, width)
-    share = _shares(shown)
+    drawn_of = _drawn_of(board.query)
+    share = _shares([drawn_of(row) for row in shown])
     for row, (moved, style) in zip(rows, _moves(rows, before), strict=True):
         cells: list[RenderableType] = [Text(str(row.rank)), Text(moved, style)]
         cells += [Text(row.values[i]) for i, _ in places]
         cells.append(Text(cell(row.score)))
+        if row.probability is not None:
+            cells.append(Text(f"{row.probability:,.4g}"))
         if drawn:
-            cells.append(Text(bar(share(row.score), drawn), "blue"))
+            cells.append(Text(bar(share(drawn_of(row)), drawn), "blue"))
         table.add_row(*cells)
 
 
@@ -380,6 +391,7 @@ def _score_width(rows: list[Row]) -> int:
 def _fitting(board: Board, rows: list[Row], width: int) -> tuple[list[tuple[int, int]], int]:
     """Which selected columns fit, how wide each is, and how wide the bar may be."""
     left = width - (4 + 1) - (_MOVE_WIDTH + 1) - (_score_width(rows) + 1)
+    left -= 0 if board.query.probability is None else _PROBABILITY_WIDTH + 1
     places: list[tuple[int, int]] = []
     for i, name in enumerate(board.columns):
         size = max([len(cell(name)), *(Text(row.values[i]).cell_len for row in rows)])
@@ -391,11 +403,18 @@ def _fitting(board: Board, rows: list[Row], width: int) -> tuple[list[tuple[int,
     return places, min(_BAR_WIDTH, left) if left >= 6 else 0
 
 
-def _shares(rows: list[Row]) -> Callable[[float | None], float]:
-    """How long a score's bar is: from zero, or the worst one below it, to the best."""
-    known = [row.score for row in rows if row.score is not None and math.isfinite(row.score)]
+def _drawn_of(query: Query) -> Callable[[Row], float | None]:
+    """What a row's bar shows: what decides on its rank, if more of it is better."""
+    if query.probability is None or query.probability.semantics == "EXPECTED_RANK":
+        return lambda row: row.score
+    return lambda row: row.probability
+
+
+def _shares(values: list[float | None]) -> Callable[[float | None], float]:
+    """How long a value's bar is: from zero, or the worst one below it, to the best."""
+    known = [value for value in values if value is not None and math.isfinite(value)]
     low, high = min([0.0, *known]), max([0.0, *known])
-    return lambda score: 0.0 if score is None or high == low else (score - low) / (high - low)
+    return lambda value: 0.0 if value is None or high == low else (value - low) / (high - low)
 
 
 def _moves(rows: list[Row], before: Result | None) -> list[tuple[str, str]]:

@@ -62,13 +62,17 @@ class SourceError(CrestlineError):
 
 
 class RecordError(CrestlineError):
-    """The first bad record of a strict run."""
+    """The first bad record of a strict run; ``row`` is None where several are bad together."""
 
-    def __init__(self, stream: str, row: int, column: str, reason: str) -> None:
+    def __init__(self, stream: str, row: int | None, column: str, reason: str) -> None:
         self.stream, self.row, self.column, self.reason = stream, row, column, reason
+        place = "" if row is None else f" row {row},"
+        without = "sets such records aside and counts them"
+        if row is None:
+            without = "goes on and counts such results"
         super().__init__(
-            f"stream {stream!r}, row {row}, column {column!r}: {reason}"
-            " (a run without --strict sets such records aside and counts them)"
+            f"stream {stream!r},{place} column {column!r}: {reason} (a run without --strict"
+            f" {without})"
         )
 
 

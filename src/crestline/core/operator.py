@@ -17,22 +17,56 @@ from crestline.types import Bools, Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)
+class Doubt:
+    """What is uncertain about a batch of records, a number each."""
+
+    #: With which probability it exists, in (0, 1].
+    probability: Floats
+    #: Records of the same rule exclude one another; -1 for a record that excludes none.
+    rule: Ints
+    #: To whose sum it adds; zeros where no sum is asked for.
+    group: Ints
+
+    def take(self, places: Ints) -> Self:
+        return type(self)(self.probability[places], self.rule[places], self.group[places])
+
+    def plus(self, more: Self) -> Self:
+        """These and then more."""
+        return type(self)(
+            np.concatenate((self.probability, more.probability)),
+            np.concatenate((self.rule, more.rule)),
+            np.concatenate((self.group, more.group)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Reported:
     """Snapshots that fell due: number i is the top of ``partition[i]`` in the window that ends at
-    ``end[i]``; its records are ``id[offset[i] : offset[i + 1]]`` with their scores, best first."""
+    ``end[i]``; its records are ``id[offset[i] : offset[i + 1]]`` with their scores, best first, and
+    where records are uncertain, with the probability that their place is owed to."""
 
     partition: Ints
     end: Ints
     offset: Ints
     id: Ints
     score: Floats
+    probability: Floats | None = None
 
     @classmethod
-    def of(cls, partition: Ints, end: Ints, count: Ints, id: Ints, score: Floats) -> Self:
+    def of(
+        cls,
+        partition: Ints,
+        end: Ints,
+        count: Ints,
+        id: Ints,
+        score: Floats,
+        probability: Floats | None = None,
+    ) -> Self:
         """Put snapshots in the order of their ends, then of their partitions."""
         offset = np.zeros(len(count) + 1, np.int64)
         np.cumsum(count, out=offset[1:])
-        return cls(partition, end, offset, id, score).ordered(np.lexsort((partition, end)))
+        reported = cls(partition, end, offset, id, score, probability)
+        return reported.ordered(np.lexsort((partition, end)))
 
     def ordered(self, order: Ints) -> Self:
         """The same snapshots in another order."""
@@ -43,7 +77,12 @@ class Reported:
         np.cumsum(count, out=offset[1:])
         rows = np.repeat(self.offset[:-1][order] - offset[:-1], count) + np.arange(offset[-1])
         return type(self)(
-            self.partition[order], self.end[order], offset, self.id[rows], self.score[rows]
+            self.partition[order],
+            self.end[order],
+            offset,
+            self.id[rows],
+            self.score[rows],
+            None if self.probability is None else self.probability[rows],
         )
 
     @classmethod
@@ -117,3 +156,36 @@ class Operator(Protocol):
 
     def _check(self) -> None:
         """Assert the invariants that the module lists."""
+
+
+class UncertainOperator(Operator, Protocol):
+    """A continuous top-k over records that exist with a probability only.
+
+    Which of two equal scores ranks higher decides what may be forgotten, and whoever drives the
+    operator knows that later than the scores: so a record waits until ``prune``, unless it cannot
+    matter whichever way ties are broken.
+    """
+
+    #: Results so far in which the probabilities of a rule added up to more than 1.
+    overfull: int
+
+    def observe(
+        self,
+        scores: Floats,
+        times: Ints | None = None,
+        partitions: Ints | None = None,
+        number_from: int | None = None,
+        doubt: Doubt | None = None,
+    ) -> Ints:
+        """As ``Operator.observe``; without ``doubt`` every record is certain."""
+
+    @property
+    def crowded(self) -> bool:
+        """Whether so many records wait that ``prune`` is worth its while."""
+
+    def prune(self) -> None:
+        """Forget what cannot matter any more; ties have been set for all of ``ids()``."""
+
+    def set_codes(self, rule: Ints, group: Ints) -> None:
+        """From now on the record with id i belongs to ``rule[i]`` and to ``group[i]``: rules and
+        groups were numbered anew."""

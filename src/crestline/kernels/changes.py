@@ -6,7 +6,7 @@ import numpy as np
 
 from crestline.kernels.compile import kernel
 from crestline.kernels.output import room_for
-from crestline.types import Ints
+from crestline.types import Floats, Ints
 
 LEAVE, MOVE, ENTER = 0, 1, 2
 
@@ -78,5 +78,67 @@ def diff_snapshots(
         new_shown = room_for(new_shown, kept, len(before))
         new_shown[kept : kept + len(before)] = before
         kept += len(before)
+        new_from[p + 1] = kept
+    return table[:filled].copy(), new_from, new_shown[:kept].copy()
+
+
+@kernel
+def diff_uncertain_snapshots(
+    shown_from: Ints,
+    partition: Ints,
+    end: Ints,
+    offset: Ints,
+    id: Ints,
+    probability: Floats,
+    first: Ints,
+) -> tuple[Ints, Ints, Ints]:
+    """As ``diff_snapshots``, where a record may stand several times in a snapshot and comes with a
+    probability: the n-th time that it stands there is followed to the n-th time in the next, and a
+    probability that changed is a move even if the rank stayed.
+
+    ``id`` and ``probability`` are of all *entries*: first those that are shown, partition after
+    partition, then those of the snapshots, in which ``offset`` says where each begins. ``first`` is
+    zeroed room for every id.
+
+    Returns rows of (at, partition, change, rank, previous rank, entry), flat, and what is shown
+    now: where each partition's begins, and the entries.
+    """
+    partitions = len(shown_from) - 1
+    table = np.empty(6 * 64, np.int64)
+    filled = 0
+    new_from = np.zeros(partitions + 1, np.int64)
+    new_shown = np.empty(64, np.int64)
+    kept = 0
+    following = np.zeros(len(id), np.int64)  # the same record's next entry in its snapshot, plus 1
+    at_snapshot = 0
+    for p in range(partitions):
+        low, high = shown_from[p], shown_from[p + 1]
+        while at_snapshot < len(partition) and partition[at_snapshot] == p:
+            start, stop = offset[at_snapshot], offset[at_snapshot + 1]
+            at = end[at_snapshot]
+            at_snapshot += 1
+            for entry in range(high - 1, low - 1, -1):
+                following[entry] = first[id[entry]]
+                first[id[entry]] = entry + 1
+            for entry in range(start, stop):
+                rank, previous, change = entry - start + 1, 0, ENTER
+                match = first[id[entry]] - 1
+                if match >= 0:
+                    first[id[entry]] = following[match]
+                    previous, change = match - low + 1, MOVE
+                if previous != rank or probability[match] != probability[entry]:
+                    table = _write(table, filled, at, p, change, rank, previous, entry)
+                    filled += 6
+            for entry in range(low, high):
+                # What was not followed still waits; the first of several is asked before it goes.
+                if first[id[entry]] == entry + 1:
+                    table = _write(table, filled, at, p, LEAVE, 0, entry - low + 1, entry)
+                    filled += 6
+                    first[id[entry]] = following[entry]
+            low, high = start, stop
+        new_shown = room_for(new_shown, kept, high - low)
+        for entry in range(low, high):
+            new_shown[kept] = entry
+            kept += 1
         new_from[p + 1] = kept
     return table[:filled].copy(), new_from, new_shown[:kept].copy()

@@ -64,6 +64,7 @@ class Clauses(Cursor):
             "PARTITION": self._partition_by,
             "COMBINE": self._combine,
             "WITH": self._probability,
+            "BY": self._summed,
             "ORDER": self._order_by,
             "KEY": self._key,
             "LATENESS": self._lateness,
@@ -88,6 +89,13 @@ class Clauses(Cursor):
             seen.add(kind)
             found.update(self._clauses[word]())
         found["order_by"] = self._order(found)
+        token = found.pop("summed_token", None)
+        if token is not None and "probability" not in found:
+            raise self.error(
+                "BY SUM OF PROBABILITY needs to know how probable a record is",
+                token,
+                "write WITH PROBABILITY p BY SUM OF PROBABILITY",
+            )
         return found
 
     def _no_clause(self, word: str) -> QueryError:
@@ -226,6 +234,13 @@ class Clauses(Cursor):
                 threshold = self._threshold()
         semantics = "PK_TOPK" if semantics == "GLOBAL_TOPK" else semantics
         return {"probability": Probability(expression, exclusive, semantics, threshold)}
+
+    def _summed(self) -> dict[str, Any]:
+        token = self.token
+        self.expect("BY")
+        hint = "write BY SUM OF PROBABILITY, or ORDER BY or PARTITION BY"
+        self.expect("SUM", "OF", "PROBABILITY", hint=hint)
+        return {"summed": True, "summed_token": token}
 
     def _threshold(self) -> float:
         self.expect_symbol("(", "write PT_K(0.5)")

@@ -103,7 +103,8 @@ class Probability:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One continuous top-k query. With ``combine`` the combined value is the order."""
+    """One continuous top-k query. With ``combine`` the combined value is the order; with ``summed``
+    the distinct combinations of the selected columns are ranked by their sums of probability."""
 
     k: int
     select: tuple[Selected, ...]
@@ -115,6 +116,7 @@ class Query:
     partition_by: tuple[Selected, ...] = ()
     combine: Combine | None = None
     probability: Probability | None = None
+    summed: bool = False
     key: tuple[str, ...] = ()
     lateness: int = 0
     late: str = "DROP"
@@ -130,6 +132,8 @@ class Query:
             raise QueryError(f"k is {self.k}; it goes from 1 to {MAX_K:,}")
         if bool(self.order_by) == bool(self.combine):
             raise QueryError("a query has either ORDER BY terms or COMBINE")
+        if self.summed and self.probability is None:
+            raise QueryError("BY SUM OF PROBABILITY needs WITH PROBABILITY")
         taken: set[str] = set()
         # A PARTITION BY column that is selected as well is shown once.
         selected_only = (item for item in self.select if item not in self.partition_by)
@@ -151,6 +155,8 @@ class Query:
         if self.partition_by:
             lines.append(f"PARTITION BY {', '.join(map(str, self.partition_by))}")
         lines += [str(clause) for clause in (self.combine, self.probability) if clause is not None]
+        if self.summed:
+            lines.append("BY SUM OF PROBABILITY")
         if self.order_by:
             lines.append(f"ORDER BY {', '.join(map(str, self.order_by))}")
         return "\n".join([*lines, *self._small_clauses()])

@@ -21,6 +21,7 @@ from crestline.core.operator import Reported
 from crestline.core.state import pack, unpack
 from crestline.core.window import RangeWindow, UnboundedWindow, counts_rows
 from crestline.kernels.order import find_late, is_ascending
+from crestline.local.doubt import Doubts, refuse_rules_above_one, uncertain
 from crestline.local.gate import Admitted, Rejects, table_bytes, table_from
 from crestline.local.kept import Kept
 from crestline.local.metrics import Clock, Metrics, WindowCount
@@ -62,9 +63,10 @@ class Fold:
         self._counted = counts_rows(query.window)
         self._reorder = Reorder(query) if self._counted and query.window.on else None
         self._kept = Kept(query, roles, texts)
+        self._doubts = None if query.probability is None else Doubts(query, roles)
         self._log: ChangeLog | None = None
         if query.emit == "CHANGES":
-            self._log = ChangeLog()
+            self._log = ChangeLog(uncertain=self._doubts is not None)
         self._revisions = Revisions(plan) if query.late == "REVISE" else None
         width = query.window.width if isinstance(query.window, RangeWindow) else None
         self._window_count = WindowCount(width)
@@ -97,6 +99,8 @@ class Fold:
                 self.metrics.approximation = self._operator.notes()
                 known = len(self._partitions)
                 self.metrics.partitions = max(self.metrics.partitions, known)
+                if self._doubts is not None:
+                    self._count_false_promises()
             if table is None:
                 return
             if table.num_rows:
@@ -175,12 +179,18 @@ class Fold:
     def _observe(self, admitted: Admitted) -> None:
         partition = self._partition_codes(admitted)
         time = None if self._counted else admitted.time
-        first = len(self._kept)
-        places = self._operator.observe(admitted.score, time, partition, number_from=first)
+        first, doubt = len(self._kept), None
+        if self._doubts is None:
+            places = self._operator.observe(admitted.score, time, partition, number_from=first)
+        else:
+            doubt = self._doubts.of(admitted)
+            operator = uncertain(self._operator)
+            places = operator.observe(admitted.score, time, partition, first, doubt)
         codes = np.zeros(len(places), np.int64) if partition is None else partition[places]
         self._kept.append(admitted, codes, places)
         if self._revisions is not None and admitted.time is not None:
-            self._revisions.remember(admitted.time[places], codes, admitted.score[places])
+            doubt = None if doubt is None else doubt.take(places)
+            self._revisions.remember(admitted.time[places], codes, admitted.score[places], doubt)
 
     def _partition_codes(self, admitted: Admitted) -> Ints | None:
         count = len(self.query.partition_by)
@@ -209,6 +219,8 @@ class Fold:
     def gathered(self) -> pa.Table:
         table = self._kept.table
         if not self._gathers_all:
+            if self._doubts is not None:
+                self._prune()
             table = table.take(np.sort(self._operator.ids()))
         codes = table.column("_partition")
         table = table.drop_columns(["_partition"])
@@ -226,7 +238,11 @@ class Fold:
         time = None
         if self.query.window.on is not None:
             time = np.asarray(gathered.column("_time").to_numpy())
-        admitted = Admitted(gathered, rows, np.asarray(gathered.column("_score").to_numpy()), time)
+        score = np.asarray(gathered.column("_score").to_numpy())
+        probability = None
+        if self._doubts is not None:
+            probability = np.asarray(gathered.column("_probability").to_numpy())
+        admitted = Admitted(gathered, rows, score, time, probability)
         if time is not None and (late := time < self.late_before).any():
             self._set_late_aside(admitted.take(np.flatnonzero(late)))
             admitted = admitted.take(np.flatnonzero(~late))
@@ -323,8 +339,8 @@ class Fold:
         for reported in self._operator.advance_gradually(until):
             if self._log is not None:
                 count = max(1, len(self._partitions))
-                table = self._log.changes(reported, count, len(self._kept))
-                yield self._rows.changes(table, self._kept.table, self._partitions)
+                changes = self._log.changes(reported, count, len(self._kept))
+                yield self._rows.changes(*changes, self._kept.table, self._partitions)
             elif len(reported):
                 yield self._snapshots(reported)
         if self._revisions is not None and until is not None:
@@ -343,6 +359,11 @@ class Fold:
         self._operator.set_ties(ties)
         if self._revisions is not None:
             self._revisions.ties = ties
+
+    def _prune(self) -> None:
+        """Let an uncertain operator forget what cannot matter: it waits until ties are known."""
+        self._break_ties()
+        uncertain(self._operator).prune()
 
     # -- late records that correct the past ---------------------------------------------------
 
@@ -396,6 +417,8 @@ class Fold:
         self._operator = running
         self._break_ties()
         operator, reported, revision = revisions.replay(known)
+        if self._doubts is not None:
+            uncertain(operator).overfull += uncertain(running).overfull
         self._operator = operator
         if len(reported):
             yield self._snapshots(reported, revision)
@@ -404,6 +427,8 @@ class Fold:
 
     def _compact(self, slack: int = _SLACK) -> None:
         """Forget the columns of records that nobody refers to any more."""
+        if self._doubts is not None and uncertain(self._operator).crowded:
+            self._prune()
         if self._revisions is not None:
             return  # any pane may have to be looked at again
         needed = self._operator.candidates + (0 if self._log is None else len(self._log.shown))
@@ -417,6 +442,15 @@ class Fold:
         self._operator.rename(places)
         if self._log is not None:
             self._log.rename(places)
+        if self._doubts is not None and self._doubts.outgrown(len(self._kept)):
+            self._renumber(self._doubts)
+
+    def _renumber(self, doubts: Doubts) -> None:
+        """Number rules and groups anew, from the records that are kept."""
+        rule, group = doubts.renumber(self._kept.table)
+        uncertain(self._operator).set_codes(rule, group)
+        if self._revisions is not None:
+            self._revisions.set_codes(rule, group)
 
     def _forget_partitions(self, slack: int = _SLACK) -> None:
         """Forget partitions of which nothing is left, so that keys that come and go do not pile
@@ -441,6 +475,11 @@ class Fold:
             self._log.keep_partitions(kept)
         values = self._partitions.table().take(kept)
         self._partitions = Partitions(self._rows.partition_schema, values)
+
+    def _count_false_promises(self) -> None:
+        self.metrics.rules_above_one = uncertain(self._operator).overfull
+        if self.rejects.strict:
+            refuse_rules_above_one(self.query, self.metrics.rules_above_one)
 
     def _records_kept(self) -> int:
         if self._revisions is not None:
@@ -507,6 +546,8 @@ class Fold:
             self._reorder.restore(state["reorder"])
         if self._revisions is not None:
             self._revisions.restore(state["revisions"])
+        if self._doubts is not None:
+            self._renumber(self._doubts)
 
 
 _MOMENT = pa.timestamp("us")

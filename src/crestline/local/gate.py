@@ -28,8 +28,9 @@ REJECTS = pa.schema(
 
 @dataclass(slots=True)
 class Admitted:
-    """Records that take part, with what the engine computes on: scores (larger is better) and
-    event times in microseconds (none without event time), beside all the columns by role.
+    """Records that take part, with what the engine computes on: scores (larger is better), event
+    times in microseconds (none without event time) and probabilities (none of a certain stream),
+    beside all the columns by role.
 
     ``rows`` are the records' numbers in the stream: a range as long as none was left out.
     """
@@ -38,6 +39,7 @@ class Admitted:
     rows: Ints | range
     score: Floats
     time: Ints | None
+    probability: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.score)
@@ -47,13 +49,15 @@ class Admitted:
 
     def take(self, places: Ints) -> Admitted:
         time = None if self.time is None else self.time[places]
+        probability = None if self.probability is None else self.probability[places]
         columns = self.columns.take(places)
-        return Admitted(columns, self.rows_at(places), self.score[places], time)
+        return Admitted(columns, self.rows_at(places), self.score[places], time, probability)
 
     def slice(self, start: int, stop: int) -> Admitted:
         time = None if self.time is None else self.time[start:stop]
+        probability = None if self.probability is None else self.probability[start:stop]
         columns = self.columns.slice(start, stop - start)
-        return Admitted(columns, self.rows[start:stop], self.score[start:stop], time)
+        return Admitted(columns, self.rows[start:stop], self.score[start:stop], time, probability)
 
     @classmethod
     def nothing(cls) -> Admitted:
@@ -65,21 +69,30 @@ class Admitted:
         time = None
         if self.time is not None and other.time is not None:
             time = np.concatenate((self.time, other.time))
+        probability = None
+        if self.probability is not None and other.probability is not None:
+            probability = np.concatenate((self.probability, other.probability))
         return Admitted(
             pa.concat_tables([self.columns, other.columns], promote_options="permissive"),
             np.concatenate((self.rows, other.rows)),
             np.concatenate((self.score, other.score)),
             time,
+            probability,
         )
 
     def state(self) -> dict[str, Any]:
-        columns, rows = table_bytes(self.columns), np.asarray(self.rows, np.int64)
-        return {"columns": columns, "rows": rows, "score": self.score, "time": self.time}
+        return {
+            "columns": table_bytes(self.columns),
+            "rows": np.asarray(self.rows, np.int64),
+            "score": self.score,
+            "time": self.time,
+            "probability": self.probability,
+        }
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Admitted:
         columns = table_from(state["columns"])
-        return cls(columns, state["rows"], state["score"], state["time"])
+        return cls(columns, state["rows"], state["score"], state["time"], state.get("probability"))
 
 
 def table_bytes(table: pa.Table) -> bytes:
@@ -146,6 +159,7 @@ class Gate:
         self.texts, self.rejects = texts, rejects
         self._descending = query.order_by[0].descending
         self._timed = query.window.on is not None
+        self._uncertain = query.probability is not None
 
     def admit(self, columns: pa.Table, first_row: int) -> tuple[Admitted, int]:
         """The records that pass WHERE and are sound; also how many WHERE left out."""
@@ -161,7 +175,10 @@ class Gate:
         if self._timed:
             time, bad = self._times(columns.column("time"), rows)
         score, bad = self._scores(columns.column("score"), rows, bad)
-        admitted = Admitted(columns, rows, score, time)
+        probability: Floats | None = None
+        if self._uncertain:
+            probability, bad = self._probabilities(columns.column("u"), rows, bad)
+        admitted = Admitted(columns, rows, score, time, probability)
         return admitted if bad is None else admitted.take(np.flatnonzero(~bad)), filtered
 
     def _times(self, given: pa.ChunkedArray, rows: Ints | range) -> tuple[Ints, Bools | None]:
@@ -173,17 +190,35 @@ class Gate:
         self, given: pa.ChunkedArray, rows: Ints | range, bad: Bools | None
     ) -> tuple[Floats, Bools | None]:
         """Scores, larger is better, and which records are bad by now."""
-        column = self._read("score", given, pa.float64())
-        null = self._nulls(column, given, rows, "score", "score is NULL", "not a number", bad)
+        score, bad = self._numbers("score", "score", given, rows, bad)
+        return score if self._descending else 0.0 - score, bad
+
+    def _probabilities(
+        self, given: pa.ChunkedArray, rows: Ints | range, bad: Bools | None
+    ) -> tuple[Floats, Bools | None]:
+        probability, bad = self._numbers("u", "probability", given, rows, bad)
+        outside = ~((probability > 0) & (probability <= 1))
+        if outside.any():  # what is NULL or NaN is bad already
+            fresh = outside if bad is None else outside & ~bad
+            self._reject(fresh, rows, "u", "probability is outside (0, 1]", given)
+            bad = outside if bad is None else bad | outside
+        return probability, bad
+
+    def _numbers(
+        self, role: str, what: str, given: pa.ChunkedArray, rows: Ints | range, bad: Bools | None
+    ) -> tuple[Floats, Bools | None]:
+        """The numbers of a column, and which records are bad by now."""
+        column = self._read(role, given, pa.float64())
+        null = self._nulls(column, given, rows, role, f"{what} is NULL", "not a number", bad)
         if null is not None:
             bad = null if bad is None else bad | null
-        score = _floats(column)
-        if has_nan(score):
-            nan = np.isnan(score)
+        numbers = _floats(column)
+        if has_nan(numbers):
+            nan = np.isnan(numbers)
             fresh = nan if bad is None else nan & ~bad
-            self._reject(fresh, rows, "score", "score is NaN", given)
+            self._reject(fresh, rows, role, f"{what} is NaN", given)
             bad = nan if bad is None else bad | nan
-        return score if self._descending else 0.0 - score, bad
+        return numbers, bad
 
     def _read(self, role: str, given: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
         """Text as numbers or times, NULL where it is neither; anything else as it is."""

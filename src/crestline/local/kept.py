@@ -19,8 +19,9 @@ _CHUNKS = 16
 
 
 class Kept:
-    """What is shown of a record and what breaks its ties, beside ``_score`` (larger is better),
-    ``_partition``, ``_row`` (its number in the stream) and ``_time`` (if there is event time)."""
+    """What is shown of a record, what breaks its ties and what it excludes, beside ``_score``
+    (larger is better), ``_partition``, ``_row`` (its number in the stream), ``_time`` (if there is
+    event time) and ``_probability`` (if the stream is uncertain)."""
 
     def __init__(self, query: Query, projected: pa.Schema, texts: frozenset[str]) -> None:
         self._query = query
@@ -31,6 +32,8 @@ class Kept:
         fields.append(pa.field("_row", pa.int64()))
         if query.window.on is not None:
             fields.append(pa.field("_time", pa.int64()))
+        if query.probability is not None:
+            fields.append(pa.field("_probability", pa.float64()))
         self.table = pa.schema(fields).empty_table()
         # After the score, the first thing that breaks a tie is a later event time.
         self._later_is_better = (
@@ -43,15 +46,18 @@ class Kept:
     def append(self, admitted: Admitted, partition: Ints, places: Ints) -> None:
         """Add the records at these places of a batch, in this order."""
         columns = {role: admitted.columns.column(role) for role in self._roles}
-        score, time = admitted.score, admitted.time
+        score, time, probability = admitted.score, admitted.time, admitted.probability
         if len(places) < len(score) or not is_ascending(places):
             columns = {role: column.take(places) for role, column in columns.items()}
             score = score[places]
             time = None if time is None else time[places]
+            probability = None if probability is None else probability[places]
         columns |= {"_score": pa.array(score), "_partition": pa.array(partition)}
         columns["_row"] = pa.array(admitted.rows_at(places))
         if time is not None:
             columns["_time"] = pa.array(time)
+        if probability is not None:
+            columns["_probability"] = pa.array(probability)
         more = pa.table(columns).cast(self.table.schema)
         self.table = pa.concat_tables([self.table, more])
         if self.table.column("_row").num_chunks > _CHUNKS:
@@ -102,6 +108,9 @@ class Kept:
             names.append(("_time", True))
             names += [(f"k{i}", False) for i in range(len(query.key))]
             names += [(f"c{i}", False) for i in range(len(query.select))]
+            if query.probability is not None:
+                names.append(("_probability", True))
+                names += [("x", False)] if "x" in self._roles else []
         # What is equal in all of this is the same record twice: the later one stays longer.
         names.append(("_row", True))
         for name, larger_first in names:
@@ -128,7 +137,7 @@ class Kept:
 
 
 def _roles_to_keep(schema: pa.Schema, texts: frozenset[str]) -> list[str]:
-    roles = [name for name in schema.names if name[0] in "tckb" and name != "time"]
+    roles = [name for name in schema.names if name[0] in "tckbx" and name != "time"]
     kind = schema.field("score").type
     inexact = pa.types.is_decimal(kind) or kind in (pa.int64(), pa.uint64())
     return [*roles, "score"] if inexact and "score" not in texts else roles

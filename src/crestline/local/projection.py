@@ -6,7 +6,8 @@ role    column                                     role    column
 where   the condition                              p0...   PARTITION BY
 time    event time                                 c0...   the selected columns
 score   the first ORDER BY term                    k0...   KEY
-t0...   further ORDER BY terms
+t0...   further ORDER BY terms                     u       WITH PROBABILITY
+                                                   x       EXCLUSIVE BY
 ======  =========================================  ======  ======================================
 
 Plain columns are taken as they are; everything else is computed by DuckDB in a connection that can
@@ -95,14 +96,24 @@ class Projection:
 
 
 def check_role_types(query: Query, schema: pa.Schema, typed: bool) -> frozenset[str]:
-    """Raise SourceError if score or event time cannot be what they must be; return the roles whose
-    text must be read as a number or a time, record by record (where types are only inferred)."""
+    """Raise SourceError if score, event time or probability cannot be what they must be; return the
+    roles whose text must be read as a number or a time, record by record (where types are only
+    inferred)."""
     texts = set()
     wanted: list[tuple[str, tuple[Any, ...], str, str]]
     wanted = [("score", _NUMERIC, "a number", "ORDER BY a numeric column or expression")]
     if query.window.on is not None:
         hint = "use a timestamp, or timestamp_seconds(...) for seconds since 1970"
         wanted.append(("time", _TIMES, "a timestamp", hint))
+    if query.probability is not None:
+        hint = "WITH PROBABILITY a numeric column or expression"
+        wanted.append(("u", _NUMERIC, "a number", hint))
+        plain = (lambda kind: not pa.types.is_nested(kind),)
+        if query.probability.exclusive_by is not None:
+            wanted.append(("x", plain, "a plain value", "EXCLUSIVE BY a number, a text or a time"))
+        for i in range(len(query.select) if query.summed else 0):
+            hint = "BY SUM OF PROBABILITY adds up for numbers, texts and times"
+            wanted.append((f"c{i}", plain, "a plain value", hint))
     for role, tests, wish, hint in wanted:
         kind = schema.field(role).type
         if any(test(kind) for test in tests):
@@ -131,8 +142,16 @@ def roles(query: Query) -> dict[str, Expression]:
     found |= {f"c{i}": item.expression for i, item in enumerate(query.select)}
     named = {item.name: item.expression for item in (*query.partition_by, *query.select)}
     for i, name in enumerate(query.key):
-        found[f"k{i}"] = named.get(name) or Expression(f"`{name.replace('`', '``')}`")
+        found[f"k{i}"] = named.get(name) or _column(name)
+    if query.probability is not None:
+        found["u"] = query.probability.expression
+        if query.probability.exclusive_by is not None:
+            found["x"] = _column(query.probability.exclusive_by)
     return found
+
+
+def _column(name: str) -> Expression:
+    return Expression(f"`{name.replace('`', '``')}`")
 
 
 def closed_connection() -> duckdb.DuckDBPyConnection:

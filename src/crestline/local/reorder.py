@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from crestline.core.order import sort_codes
 from crestline.language import Query
@@ -19,6 +20,8 @@ class Reorder:
     def __init__(self, query: Query) -> None:
         self._keys = [f"k{i}" for i in range(len(query.key))]
         self._keys += [f"c{i}" for i in range(len(query.select))]
+        asked = query.probability
+        self._exclusive = asked is not None and asked.exclusive_by is not None
         self._held: Admitted | None = None
 
     def __len__(self) -> int:
@@ -37,8 +40,13 @@ class Reorder:
         return self._sorted(held.take(np.flatnonzero(ready)))
 
     def _sorted(self, admitted: Admitted) -> Admitted:
-        """By event time, then by key: the order must not depend on how records arrived."""
+        """By event time, then by key, then by how uncertain they are (as in a result): the order
+        must not depend on how records arrived."""
         keys: list[Ints] = [sort_codes(admitted.columns.column(name)) for name in self._keys]
+        if admitted.probability is not None:
+            keys.append(~sort_codes(pa.array(admitted.probability)))
+        if self._exclusive:
+            keys.append(sort_codes(admitted.columns.column("x")))
         assert admitted.time is not None
         return admitted.take(np.lexsort((np.asarray(admitted.rows), *keys[::-1], admitted.time)))
 

@@ -1,9 +1,12 @@
 """LATE REVISE: late records correct what was reported.
 
 Correcting a window needs the best of all its panes, however old, so those are remembered for good:
-k records (and ties) for each pane of a partition. When late records have come, a fresh operator
-replays the panes they touch twice, without them and with them; every snapshot that differs is
-reported again, its revision counted up. The second operator then takes over.
+k records (and ties) for each pane of a partition, and every record of an uncertain stream. When
+late records have come, a fresh operator replays the panes they touch twice, without them and with
+them; every snapshot that differs is reported again, its revision counted up. The second operator
+then takes over.
+
+A snapshot may also come out empty, with PT_K: nothing is reported of it then, as it has no rows.
 """
 
 from __future__ import annotations
@@ -12,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from crestline.core.operator import Operator, Reported
+from crestline.core.operator import Doubt, Operator, Reported
 from crestline.core.window import RangeWindow, UnboundedWindow
+from crestline.local.doubt import uncertain
 from crestline.local.gate import Admitted
 from crestline.planner import Plan
 from crestline.types import Floats, Ints
@@ -35,6 +39,9 @@ class Revisions:
         self.ties: Ints | None = None
         self._time = self._partition = np.empty(0, np.int64)
         self._score = np.empty(0)
+        self._doubt: Doubt | None = None
+        if plan.query.probability is not None:
+            self._doubt = Doubt(np.empty(0), np.empty(0, np.int64), np.empty(0, np.int64))
         self._held: Admitted | None = None
         self._revision: dict[tuple[int, int], int] = {}
 
@@ -57,10 +64,19 @@ class Revisions:
             return bool(((self._time > before) & (self._time <= until)).any())
         return until // self.slide > before // self.slide
 
-    def remember(self, time: Ints, partition: Ints, score: Floats) -> None:
+    def remember(
+        self, time: Ints, partition: Ints, score: Floats, doubt: Doubt | None = None
+    ) -> None:
         self._time = np.concatenate((self._time, time))
         self._partition = np.concatenate((self._partition, partition))
         self._score = np.concatenate((self._score, score))
+        if self._doubt is not None and doubt is not None:
+            self._doubt = self._doubt.plus(doubt)
+
+    def set_codes(self, rule: Ints, group: Ints) -> None:
+        """Rules and groups were numbered anew."""
+        assert self._doubt is not None
+        self._doubt = Doubt(self._doubt.probability, rule, group)
 
     def hold(self, late: Admitted) -> None:
         self._held = late if self._held is None else self._held.plus(late)
@@ -81,14 +97,18 @@ class Revisions:
         start = _LONG_AGO
         if self._width is not None and self.reported_until > _LONG_AGO:
             start = min(earliest, self.reported_until) - self._width - self.slide
-        _, before = self._run(start, known)
+        earlier, before = self._run(start, known)
         operator, after = self._run(start, self.count)
-        old = {(p, e): tuple(ids.tolist()) for p, e, ids, _ in before}
+        if self._doubt is not None:  # of what was reported before, false promises are counted
+            added = uncertain(operator).overfull - uncertain(earlier).overfull
+            uncertain(operator).overfull = max(0, added)
+        old = _contents(before)
         changed, revision = [], []
-        for i, (p, e, ids, _) in enumerate(after):
-            if e > earliest - 1 and old.get((p, e), ()) != tuple(ids.tolist()):
+        for i, ((p, e), shown) in enumerate(_contents(after).items()):
+            was = old.get((p, e), _EMPTY)
+            if e > earliest - 1 and was != shown:
                 changed.append(i)
-                if (p, e) in old:  # else it was empty, and this is its first report
+                if was != _EMPTY:  # else this is its first report
                     self._revision[p, e] = self._revision.get((p, e), 0) + 1
                 revision.append(self._revision.get((p, e), 0))
         return operator, _chosen(after, changed), np.array(revision, np.int64)
@@ -97,7 +117,11 @@ class Revisions:
         """A fresh operator over the first ``count`` records from a time on, brought up to date."""
         ids = np.flatnonzero(self._time[:count] >= start)
         operator = self._plan.operator()
-        kept = operator.observe(self._score[ids], self._time[ids], self._partition[ids], 0)
+        records = (self._score[ids], self._time[ids], self._partition[ids], 0)
+        if self._doubt is None:
+            kept = operator.observe(*records)
+        else:
+            kept = uncertain(operator).observe(*records, self._doubt.take(ids))
         operator.rename(ids[kept])
         if self.ties is not None:
             operator.set_ties(self.ties)
@@ -116,6 +140,8 @@ class Revisions:
         }
         if self.ties is not None:
             state["ties"] = self.ties
+        if self._doubt is not None:
+            state["probability"] = self._doubt.probability
         if self._held is not None:
             state["held"] = self._held.state()
         return state
@@ -125,8 +151,26 @@ class Revisions:
         self._time, self._partition = state["time"], state["partition"]
         self._score, self.ties = state["score"], state.get("ties")
         self._revision = {(int(p), int(e)): int(r) for p, e, r in state["revised"]}
+        if self._doubt is not None:  # ``set_codes`` tells rules and groups
+            self._doubt = Doubt(state["probability"], self._doubt.rule, self._doubt.group)
         if "held" in state:
             self._held = Admitted.from_state(state["held"])
+
+
+#: A snapshot without rows: ids, and the bytes of their probabilities.
+_EMPTY: tuple[tuple[int, ...], bytes] = ((), b"")
+
+
+def _contents(reported: Reported) -> dict[tuple[int, int], tuple[tuple[int, ...], bytes]]:
+    """What each snapshot (partition, end) shows, so that two of them can be compared."""
+    found = {}
+    for i, (p, e, ids, _) in enumerate(reported):
+        probability = b""
+        if reported.probability is not None:
+            part = slice(reported.offset[i], reported.offset[i + 1])
+            probability = reported.probability[part].tobytes()
+        found[p, e] = (tuple(ids.tolist()), probability)
+    return found
 
 
 def _chosen(reported: Reported, places: list[int]) -> Reported:
@@ -137,5 +181,5 @@ def _chosen(reported: Reported, places: list[int]) -> Reported:
     flat = np.concatenate(rows) if rows else np.empty(0, np.int64)
     return Reported.of(
         reported.partition[chosen], reported.end[chosen], count, reported.id[flat],
-        reported.score[flat],
+        reported.score[flat], None if reported.probability is None else reported.probability[flat],
     )  # fmt: skip

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 
 from crestline.core.operator import Reported
 from crestline.core.window import RangeWindow, RowsWindow, counts_rows
-from crestline.kernels.changes import diff_snapshots
+from crestline.kernels.changes import diff_snapshots, diff_uncertain_snapshots
 from crestline.language import Query
 from crestline.local.partitions import Partitions, plain_type
-from crestline.types import Bools, Ints
+from crestline.types import Bools, Floats, Ints
 
 _MOMENT = pa.timestamp("us", "UTC")
 _CHANGES = pa.array(["leave", "move", "enter"])
@@ -50,6 +52,8 @@ class RowBuilder:
             head += [("window_start", self._at), ("window_end", self._at)]
             ranks = [("rank", pa.int64())]
         tail = [("score", pa.float64())]
+        if query.probability is not None:
+            tail.append(("probability", pa.float64()))
         if query.late == "REVISE":
             tail.append(("revision", pa.int64()))
         self.schema = pa.schema([*head, *self.partition_schema, *ranks, *selected, *tail])
@@ -73,6 +77,8 @@ class RowBuilder:
             "rank": pa.array(rank),
         }
         columns |= self._values(np.repeat(reported.partition, count), reported.id, kept, partitions)
+        if reported.probability is not None:
+            columns["probability"] = pa.array(reported.probability)
         if self._query.late == "REVISE":
             of_snapshot = np.zeros(len(reported), np.int64) if revision is None else revision
             if order is not None:
@@ -80,8 +86,10 @@ class RowBuilder:
             columns["revision"] = pa.array(np.repeat(of_snapshot, count))
         return pa.table({name: columns[name] for name in self.schema.names}, schema=self.schema)
 
-    def changes(self, table: Ints, kept: pa.Table, partitions: Partitions) -> pa.Table:
-        """One row a change (see ``kernels.changes``): leaves first, then by the new rank."""
+    def changes(
+        self, table: Ints, probability: Floats | None, kept: pa.Table, partitions: Partitions
+    ) -> pa.Table:
+        """One row a change (see ``ChangeLog``): leaves first, then by the new rank."""
         at, partition, change, rank, previous, id = table.reshape(-1, 6).T
         by_place = np.where(change == 0, previous, rank)
         group = partitions.order()[partition] if len(partitions) > 1 else partition
@@ -96,6 +104,8 @@ class RowBuilder:
             "rank": pa.array(rank, mask=rank == 0),
             "previous_rank": pa.array(previous, mask=previous == 0),
         }
+        if probability is not None:
+            columns["probability"] = pa.array(probability[order])
         columns |= self._values(partition, id, kept, partitions)
         return pa.table({name: columns[name] for name in self.schema.names}, schema=self.schema)
 
@@ -129,16 +139,21 @@ class RowBuilder:
 class ChangeLog:
     """What each partition showed last, and the changes from there."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, uncertain: bool = False) -> None:
         self._from = np.zeros(1, np.int64)
         self.shown = np.empty(0, np.int64)
+        self._probability = np.empty(0) if uncertain else None
 
-    def changes(self, reported: Reported, partitions: int, ids: int) -> Ints:
-        """The changes that the snapshots bring, as ``kernels.changes`` writes them."""
+    def changes(self, reported: Reported, partitions: int, ids: int) -> tuple[Ints, Floats | None]:
+        """The changes that the snapshots bring, flat, as rows of (at, partition, change, rank,
+        previous rank, id), and of an uncertain stream the probabilities: a record that leaves has
+        the one that it showed."""
         more = partitions + 1 - len(self._from)
         if more > 0:
             self._from = np.concatenate((self._from, np.full(more, self._from[-1])))
         reported = reported.ordered(np.lexsort((reported.end, reported.partition)))
+        if self._probability is not None:
+            return self._uncertain_changes(reported, self._probability, ids)
         table, self._from, self.shown = diff_snapshots(
             self._from,
             self.shown,
@@ -148,7 +163,28 @@ class ChangeLog:
             reported.id,
             np.zeros(ids, np.int64),
         )
-        return table
+        return table, None
+
+    def _uncertain_changes(
+        self, reported: Reported, shown: Floats, ids: int
+    ) -> tuple[Ints, Floats]:
+        id = np.concatenate((self.shown, reported.id))
+        # Where nothing at all is reported, nothing is said of probabilities either.
+        told = np.empty(0) if reported.probability is None else reported.probability
+        probability = np.concatenate((shown, told))
+        table, self._from, entries = diff_uncertain_snapshots(
+            self._from,
+            reported.partition,
+            reported.end,
+            reported.offset + len(self.shown),
+            id,
+            probability,
+            np.zeros(ids, np.int64),
+        )
+        self.shown, self._probability = id[entries], probability[entries]
+        changed = table[5::6].copy()
+        table[5::6] = id[changed]
+        return table, probability[changed]
 
     def rename(self, places: Ints) -> None:
         self.shown = places[self.shown]
@@ -164,8 +200,10 @@ class ChangeLog:
         known = kept[kept < len(self._from) - 1]
         self._from = np.concatenate(([0], np.cumsum(np.diff(self._from)[known])))
 
-    def state(self) -> dict[str, Ints]:
-        return {"from": self._from, "shown": self.shown}
+    def state(self) -> dict[str, Any]:
+        known = {"from": self._from, "shown": self.shown}
+        return known if self._probability is None else known | {"probability": self._probability}
 
-    def restore(self, state: dict[str, Ints]) -> None:
+    def restore(self, state: dict[str, Any]) -> None:
         self._from, self.shown = state["from"], state["shown"]
+        self._probability = state.get("probability")

@@ -29,6 +29,8 @@ from crestline.certain import (
 )
 from crestline.core.operator import Operator
 from crestline.core.window import RowsWindow, Window
+from crestline.uncertain import BS, CCSQ, CSQ, SCSQ, SCSQBuffer
+from crestline.uncertain import Naive as UncertainNaive
 
 
 def _any_window(window: Window) -> bool:
@@ -239,11 +241,54 @@ CATALOGUE: tuple[Algorithm, ...] = (
         reports_every_arrival,
         refuses=_STEPS,
     ),
-    Algorithm("SCSQ_BUFFER", "uncertain", "shared compact sets, batched"),
-    Algorithm("SCSQ", "uncertain", "shared compact sets in segments"),
-    Algorithm("CCSQ", "uncertain", "compact sets, differences only"),
-    Algorithm("CSQ", "uncertain", "a compact set for each suffix"),
-    Algorithm("BS", "uncertain", "the basic synopsis"),
+    Algorithm(
+        "SCSQ_BUFFER",
+        "uncertain",
+        "compact sets in segments, brought up to date in batches (Jin et al. 2008); the default",
+        "a comparison for most records; a share in emptying the buffer",
+        "segments of about 2 H records, log n of them, and a buffer (H: a compact set, about 2 k)",
+        SCSQBuffer,
+    ),
+    Algorithm(
+        "SCSQ",
+        "uncertain",
+        "compact sets of few suffixes, with extras for those between (Jin et al. 2008)",
+        "k H log n for each record",
+        "segments of about 2 H records, log n of them",
+        SCSQ,
+    ),
+    Algorithm(
+        "CCSQ",
+        "uncertain",
+        "a compact set for every suffix, as differences (Jin et al. 2008)",
+        "k H^2 for each record",
+        "H log n records, the least that any exact synopsis can",
+        CCSQ,
+    ),
+    Algorithm(
+        "CSQ",
+        "uncertain",
+        "a compact set for every suffix of the window, written out (Jin et al. 2008)",
+        "k H^2 for each record",
+        "H log n compact sets of H records",
+        CSQ,
+    ),
+    Algorithm(
+        "BS",
+        "uncertain",
+        "the basic synopsis: the window in rank order (Jin et al. 2008)",
+        "log n for each record, k H when a record of the compact set comes or goes",
+        "the whole window",
+        BS,
+    ),
+    Algorithm(
+        "NAIVE",
+        "uncertain",
+        "computes every probability from the whole window: the yardstick",
+        "n k a result, n^2 k with rules",
+        "the whole window",
+        UncertainNaive,
+    ),
     Algorithm("EAA", "incomplete", "early aggregation with interval dominance"),
     Algorithm("CORRELATED", "incomplete", "dominance by estimated appearance", exact=False),
     Algorithm("SLA", "incomplete", "sorted lists and the threshold algorithm"),
@@ -260,6 +305,21 @@ def algorithms() -> list[Algorithm]:
     return list(CATALOGUE)
 
 
-def named(name: str) -> Algorithm | None:
-    """The algorithm of that name, in any case."""
-    return next((a for a in CATALOGUE if a.name == name.upper()), None)
+def named(name: str, *families: str) -> Algorithm | None:
+    """The algorithm of that name, in any case: of these families if there is one, else of any.
+
+    >>> named("naive").family, named("naive", "uncertain").family
+    ('certain', 'uncertain')
+    """
+    found = [a for a in CATALOGUE if a.name == name.upper()]
+    return next((a for a in found if a.family in families), found[0] if found else None)
+
+
+def families_for(uncertain: bool) -> tuple[str, ...]:
+    """The families that answer queries with or without WITH PROBABILITY."""
+    return ("uncertain",) if uncertain else ("certain", "arrival")
+
+
+def uncertain_default() -> Algorithm:
+    """What answers a query WITH PROBABILITY that names no algorithm: the first one there is."""
+    return next(a for a in CATALOGUE if a.family == "uncertain" and a.available)

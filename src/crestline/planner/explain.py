@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from crestline.core.operator import Operator
 from crestline.core.window import RowsWindow, UnboundedWindow, counts_rows
 from crestline.language import Query
 from crestline.planner.plan import Plan
@@ -57,6 +58,56 @@ def _plain(value: float) -> str:
     return f"{value:,}"
 
 
+_SEMANTICS = {
+    "PK_TOPK": "the k records that are most probably among the top k",
+    "PT_K": "every record that is among the top k with probability {threshold} or more",
+    "U_KRANKS": "for each rank the record that is most probably exactly there",
+    "U_TOPK": "the k records that are most probably the whole top k together",
+    "EXPECTED_RANK": "the k records of smallest expected rank, which the column probability holds",
+}
+
+
+def semantics_text(query: Query) -> str | None:
+    """What is asked of an uncertain stream, in words; None of a certain one."""
+    asked = query.probability
+    if asked is None:
+        return None
+    if query.summed:
+        names = ", ".join(item.name for item in query.select) or "selected columns"
+        return (
+            f"PK_TOPK BY SUM OF PROBABILITY: the k values of {names} whose records are among the"
+            " top k with the largest probability, added up"
+        )
+    return f"{asked.semantics}: " + _SEMANTICS[asked.semantics].format(threshold=asked.threshold)
+
+
+def rules_text(query: Query) -> str | None:
+    """Which records of an uncertain stream exclude one another; None of a certain one."""
+    if query.probability is None:
+        return None
+    if query.probability.exclusive_by is None:
+        return "none: records exist independently of one another"
+    each = " and partition" if query.partition_by else ""
+    return (
+        f"of all records with the same {query.probability.exclusive_by} in a window{each} at most"
+        " one exists; those where it is NULL are independent"
+    )
+
+
+_WHOLE = "the whole window"
+
+
+def kept_text(plan: Plan, operator: Operator) -> tuple[str, str | None]:
+    """What is kept, and of an uncertain stream why no less, or why that is enough."""
+    asked, keeps = plan.query.probability, plan.algorithm.keeps
+    if asked is None:
+        return keeps, None
+    if getattr(operator, "keeps_all", False):
+        rules = " with EXCLUSIVE BY" if asked.semantics == "U_TOPK" else ""
+        return _WHOLE, f"nothing smaller is known to decide {asked.semantics}{rules}"
+    return keeps, None if keeps == _WHOLE else "no other record can come into an answer"
+
+
 def facts(plan: Plan) -> dict[str, Any]:
     """What ``explain`` says, as plain values."""
     query, panes = plan.query, plan.query.window.panes
@@ -64,14 +115,18 @@ def facts(plan: Plan) -> dict[str, Any]:
     minimal = plan.algorithm.name in ("MINTOPK", "PRETOPK")
     operator = plan.operator()
     notes = operator.notes()
+    keeps, keeps_why = kept_text(plan, operator)
     return {
         "query": query.name or "query",
         "text": str(query),
         "window": window_text(query),
+        "semantics": semantics_text(query),
+        "rules": rules_text(query),
         "algorithm": plan.algorithm.name,
         "reason": plan.reason,
         "cost": plan.algorithm.cost,
-        "keeps": plan.algorithm.keeps,
+        "keeps": keeps,
+        "keeps_why": keeps_why,
         "pane": pane,
         "panes_per_window": None if panes.unbounded else panes.width,
         "panes_per_slide": panes.slide,
@@ -93,6 +148,7 @@ def explain(plan: Plan) -> str:
     lines = [
         ("query", known["query"]),
         ("window", known["window"]),
+        *((name, known[name]) for name in ("semantics", "rules") if known[name] is not None),
         ("algorithm", f"{known['algorithm']}: {known['reason']}"),
         ("cost", known["cost"]),
     ]
@@ -114,7 +170,8 @@ def explain(plan: Plan) -> str:
                       f" {known['panes_per_slide']:,} to a slide")
         )  # fmt: skip
     if known["expected_kept"] is None:
-        lines.append(("kept", known["keeps"] + each))
+        why = "" if known["keeps_why"] is None else f": {known['keeps_why']}"
+        lines.append(("kept", known["keeps"] + each + why))
     elif plan.query.window.panes.on_arrival:
         lines.append(
             ("kept", f"k (1 + ln(n / k)) of n records in random order{each}; all n if scores fall")
@@ -124,13 +181,19 @@ def explain(plan: Plan) -> str:
             ("kept", f"about {known['expected_kept']:,.0f} records{each} (k H_C, scores in random"
                      f" order), at worst {known['worst_kept']:,} (scores that only fall)")
         )  # fmt: skip
+    uncertain = plan.query.probability is not None
     if plan.query.window.on is not None:
+        remembered = "all records are" if uncertain else "all panes' best are"
         told = {
             "DROP": "later records are dropped and counted",
-            "REVISE": "later records correct what was reported; all panes' best are kept for that",
+            "REVISE": f"later records correct what was reported; {remembered} kept for that",
         }[plan.query.late]
         lines.append(("late", f"up to {duration(plan.query.lateness)} in any order; {told}"))
-    emitted = {"SNAPSHOTS": "the whole top k each time", "CHANGES": "enter, leave and move only"}
+    moved = "; a probability that changes is a move" if uncertain else ""
+    emitted = {
+        "SNAPSHOTS": "the whole answer each time" if uncertain else "the whole top k each time",
+        "CHANGES": f"enter, leave and move only{moved}",
+    }
     lines.append(("emits", emitted[plan.query.emit]))
     width = max(len(name) for name, _ in lines)
     return "\n".join(f"{name:<{width}}  {text}" for name, text in lines)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import log
+from typing import Any
 
 from crestline.core.errors import CrestlineError, PlanError
 from crestline.core.operator import Operator
@@ -19,8 +20,10 @@ from crestline.planner.catalogue import (
     CATALOGUE,
     FAMILIES,
     Algorithm,
+    families_for,
     named,
     reports_every_arrival,
+    uncertain_default,
 )
 
 
@@ -46,10 +49,11 @@ class Plan:
         else:
             width, slide = None, window.slide
         assert self.algorithm.operator is not None
-        changes = self.query.emit == "CHANGES"
-        return self.algorithm.operator(
-            self.query.k, width, slide, only_changes=changes, **self.options
-        )
+        told: dict[str, Any] = {"only_changes": self.query.emit == "CHANGES", **self.options}
+        if (asked := self.query.probability) is not None:
+            told |= {"semantics": asked.semantics, "threshold": asked.threshold}
+            told |= {"summed": self.query.summed, "exclusive": asked.exclusive_by is not None}
+        return self.algorithm.operator(self.query.k, width, slide, **told)
 
     @property
     def on_arrival(self) -> bool:
@@ -97,7 +101,6 @@ def plan(query: Query) -> Plan:
 
 def _refuse_what_is_to_come(query: Query) -> None:
     later = (
-        (query.probability, "WITH PROBABILITY (uncertain streams)"),
         (query.combine, "COMBINE (incomplete streams)"),
         (query.frequency, "FREQUENCY (queries that share their work)"),
     )
@@ -128,13 +131,31 @@ def _refuse_contradictions(query: Query) -> None:
             raise PlanError(
                 "LATE REVISE needs EMIT SNAPSHOTS: a stream of changes cannot correct the past."
             )
+    if query.probability is None:
+        return
+    if query.approximate:
+        raise PlanError(
+            "APPROXIMATE is for certain streams: WITH PROBABILITY is answered exactly. Leave"
+            " APPROXIMATE out."
+        )
+    if query.summed and query.probability.semantics != "PK_TOPK":
+        raise PlanError(
+            "BY SUM OF PROBABILITY adds up how probable records are among the top k, which is"
+            f" PK_TOPK: leave out AS {query.probability.semantics}, or BY SUM OF PROBABILITY."
+        )
 
 
 def _choose(query: Query) -> tuple[Algorithm, str, Mapping[str, float]]:
     if query.using is None:
         return _default(query)
-    algorithm = named(query.using)
-    usable = [a.name for a in CATALOGUE if a.available and a.supports(query.window)]
+    uncertain = query.probability is not None
+    families = families_for(uncertain)
+    algorithm = named(query.using, *families)
+    usable = [
+        a.name
+        for a in CATALOGUE
+        if a.available and a.family in families and a.supports(query.window)
+    ]
     choices = "choose one of " + ", ".join(usable)
     if algorithm is None:
         raise PlanError(f"there is no algorithm {query.using}: {choices}.")
@@ -143,6 +164,13 @@ def _choose(query: Query) -> tuple[Algorithm, str, Mapping[str, float]]:
             f"{algorithm.name} ({FAMILIES[algorithm.family]}) is not available in this version yet:"
             f" {choices}."
         )
+    if algorithm.family not in families:
+        problem = (
+            "does not know probabilities, but the query is WITH PROBABILITY"
+            if uncertain
+            else "is for uncertain streams and needs WITH PROBABILITY"
+        )
+        raise PlanError(f"{algorithm.name} {problem}: {choices}.")
     if not algorithm.supports(query.window):
         raise PlanError(f"{algorithm.name} does not do {algorithm.refuses}: {choices}.")
     if query.late == "REVISE" and algorithm.family == "arrival":
@@ -164,6 +192,9 @@ def _choose(query: Query) -> tuple[Algorithm, str, Mapping[str, float]]:
 
 
 def _default(query: Query) -> tuple[Algorithm, str, Mapping[str, float]]:
+    if query.probability is not None:
+        reason = "the default for uncertain streams: exact, and most records cost little"
+        return uncertain_default(), reason, {}
     every_arrival = reports_every_arrival(query.window)
     if query.approximate:
         if not every_arrival:

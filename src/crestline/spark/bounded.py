@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from crestline.core.errors import RecordError
 from crestline.language import Query
 from crestline.local import Metrics, Results
+from crestline.local.doubt import refuse_rules_above_one
 from crestline.local.fold import LONG_AGO
 from crestline.local.gate import REJECTS
 from crestline.local.projection import columns_of, resolve
@@ -205,7 +206,8 @@ def _numbered(outcome: Outcome) -> pa.Table:
 
 
 def _refuse_bad(found: dict[str, _Found], queries: dict[str, Query]) -> None:
-    for name in queries:
+    for name, query in queries.items():
         for bad in found[name].rejects.to_pylist():
             if bad["reason"] != "late":
                 raise RecordError(bad["stream"], bad["row"], bad["column"], bad["reason"])
+        refuse_rules_above_one(query, found[name].metrics.rules_above_one)

@@ -22,6 +22,7 @@ from crestline.core import state
 from crestline.core.errors import CrestlineError, PlanError, RecordError, StateError
 from crestline.language import Query
 from crestline.local import Metrics
+from crestline.local.doubt import refuse_rules_above_one
 from crestline.local.projection import columns_of, resolve
 from crestline.local.sources import source
 from crestline.spark.failures import explained, explaining
@@ -212,6 +213,9 @@ class Follow:
             for name, outcome in found.items()
             if outcome.ledger is not None
         }
+        if self.strict:
+            for name, known in metrics.items():
+                refuse_rules_above_one(self.queries[name], known.rules_above_one)
         rows = {name: outcome.rows for name, outcome in found.items()}
         self.sink(Round(number, rows, rejects, metrics))
 

@@ -48,6 +48,7 @@ class Outcome:
         metrics.window_records_peak = _window_peak(query, ledger, metrics)
         metrics.seconds = ledger["prune_seconds"] + sum(a["seconds"] for a in self.accounts)
         metrics.approximation = self._approximation()
+        metrics.rules_above_one = sum(a["rules_above_one"] for a in self.accounts)
         return metrics
 
     def _approximation(self) -> dict[str, Any]:

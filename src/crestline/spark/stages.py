@@ -94,7 +94,11 @@ def _plan(text: str) -> Plan:
 
 
 def _warm(members: tuple[Member, ...]) -> None:
-    warm(any(member.plan.on_arrival for member in members))
+    for member in members:
+        if member.plan.query.probability is not None:
+            warm(uncertain=True)
+        else:
+            warm(arrivals=member.plan.on_arrival)
 
 
 @dataclass(frozen=True)
@@ -313,6 +317,8 @@ def _travelling(admitted: Admitted) -> pa.Table:
     table = table.append_column("_score", pa.array(admitted.score))
     if admitted.time is not None:
         table = table.append_column("_time", pa.array(admitted.time))
+    if admitted.probability is not None:
+        table = table.append_column("_probability", pa.array(admitted.probability))
     return table
 
 
@@ -447,6 +453,7 @@ class Step:
             "approximation": fold.metrics.approximation,
             "late": fold.metrics.rows_late,
             "partitions": fold.metrics.partitions,
+            "rules_above_one": fold.metrics.rules_above_one,
             "seconds": fold.metrics.seconds,
         }
         late = rejected = 0
@@ -493,9 +500,18 @@ def _arrived(tables: list[pa.Table]) -> Admitted:
     table = pa.concat_tables(tables)
     keys = [np.asarray(table.column(name).to_numpy()) for name in ("_row", "chunk")]
     table = table.take(np.lexsort(keys))
-    time = np.asarray(table.column("_time").to_numpy()) if "_time" in table.column_names else None
-    score = np.asarray(table.column("_score").to_numpy())
-    return Admitted(table, range(table.num_rows), score, time)
+    numbers = {
+        name: np.asarray(table.column(name).to_numpy())
+        for name in ("_score", "_time", "_probability")
+        if name in table.column_names
+    }
+    return Admitted(
+        table,
+        range(table.num_rows),
+        numbers["_score"],
+        numbers.get("_time"),
+        numbers.get("_probability"),
+    )
 
 
 class _Rows:

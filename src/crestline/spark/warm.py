@@ -18,10 +18,13 @@ import numpy as np
 import numpy.typing as npt
 
 from crestline.certain import PA, RAPF, MinTopK
-from crestline.kernels.changes import diff_snapshots
+from crestline.core.operator import Doubt
+from crestline.kernels.changes import diff_snapshots, diff_uncertain_snapshots
 from crestline.kernels.compile import cache_of
 from crestline.kernels.mintopk import advance_mintopk
 from crestline.kernels.order import find_late, has_nan
+from crestline.language.query import SEMANTICS
+from crestline.planner.catalogue import uncertain_default
 from crestline.types import Floats, Ints
 
 T = TypeVar("T", bound=npt.NDArray[Any])
@@ -31,18 +34,19 @@ NOTE = "crestline.warm"
 
 
 @cache
-def warm(arrivals: bool = False) -> None:
-    """See to it that the kernels are compiled, those for a result after every arrival too if they
-    are needed; a worker calls this before its first batch.
+def warm(arrivals: bool = False, uncertain: bool = False) -> None:
+    """See to it that the kernels are compiled, those for a result after every arrival or for an
+    uncertain stream too if they are needed; a worker calls this before its first batch.
 
     Where they are, that costs one to three milliseconds once in a process, and nothing later.
     """
-    if arrivals:
+    if arrivals or uncertain:
         warm()
     folder, edition = cache_of(advance_mintopk)
     if folder is None:  # no cache: nothing that one process does helps another
         return
-    path = os.path.join(folder, NOTE + (".arrivals" if arrivals else ""))
+    of = ".arrivals" if arrivals else ".uncertain" if uncertain else ""
+    path = os.path.join(folder, NOTE + of)
     try:
         with open(path, encoding="ascii") as note:
             if note.read() == edition:
@@ -56,6 +60,8 @@ def warm(arrivals: bool = False) -> None:
             if note.read() != edition:
                 if arrivals:
                     exercise_arrivals()
+                elif uncertain:
+                    exercise_uncertain()
                 else:
                     exercise()
                 note.truncate(0)
@@ -100,6 +106,26 @@ def exercise_arrivals() -> None:
         for operator in (exact, probable):
             operator.observe(scores, times if timed else None, times % 2 if divided else None)
             operator.advance(number)
+
+
+def exercise_uncertain() -> None:
+    """The same for queries WITH PROBABILITY, by every semantics."""
+    number = 48
+    scores: Floats = np.linspace(0.0, 1.0, number)
+    times: Ints = np.arange(number)
+    probability: Floats = np.full(number, 0.25)
+    operator = uncertain_default().operator
+    assert operator is not None
+    asked: list[dict[str, Any]] = [{"semantics": name} for name in SEMANTICS if name != "PT_K"]
+    asked += [{"semantics": "PT_K", "threshold": 0.5}, {"summed": True}]
+    for told, timed, divided in product(asked, (True, False), (True, False)):
+        run: Any = operator(2, 16, 4, exclusive=True, **told)
+        doubt = Doubt(probability, times // 3, times % 5)
+        run.observe(scores, times if timed else None, times % 3 if divided else None, None, doubt)
+        run.prune()
+        run.advance(number if timed else None)
+    none = times[:0]
+    diff_uncertain_snapshots(none, none, none, none, none, probability[:0], none)
 
 
 def _read_only(array: T) -> T:

@@ -179,6 +179,45 @@ def _icebergs(options: Mapping[str, Any], clock: Clock, rng: Rng) -> Maker:
     return block
 
 
+def _readings(options: Mapping[str, Any], clock: Clock, rng: Rng) -> Maker:
+    sensors = options["sensors"]
+    names = [f"sensor-{i + 1}" for i in range(sensors)]
+    most = min(3, sensors)  # that see the same car
+    usual = rng.normal(90, 12, sensors)  # how fast cars pass
+    cars_before = 0
+
+    def block(rng: Rng, first: int, rows: int) -> list[Any]:
+        nonlocal cars_before
+        seen = 1 + rng.binomial(most - 1, 0.5, rows)
+        cars = int(np.searchsorted(np.cumsum(seen), rows)) + 1
+        seen = seen[:cars]
+        start = clock.tick(rng, cars, records_each=(most + 1) / 2)
+        car = np.repeat(np.arange(cars), seen)
+        hop: Ints = np.arange(len(car)) - (np.cumsum(seen) - seen)[car]
+        ts = start[car] + hop * rng.integers(1_000, 20_000, cars)[car]
+        first_seen = rng.integers(0, sensors, cars)
+        sensor = (first_seen[car] + hop) % sensors
+        speed = np.abs(usual[first_seen] + rng.normal(0, 15, cars))[car]
+        speed = np.round(speed * rng.uniform(0.8, 1.2, len(car)), 1)
+        # The readings of a car share what they are worth together, which is at most 1.
+        worth, weight = rng.uniform(0.5, 1.0, cars), rng.uniform(0.2, 1.0, len(car))
+        share = weight / np.bincount(car, weight)[car]
+        probability = np.floor(1_000 * worth[car] * share) / 1_000
+        order = np.argsort(ts[:rows], kind="stable")
+        columns = [
+            times(ts[order]),
+            text(sensor[order], names),
+            pa.array(speed[order]),
+            pa.array(car[order] + cars_before),
+            pa.array(probability[order]),
+        ]
+        clock.move_to(int(ts[:rows].max()))  # the next block begins after the last of this one
+        cars_before += cars
+        return columns
+
+    return block
+
+
 def _scores(score: Callable[[Ints, Floats], Floats]) -> Callable[..., Maker]:
     """A stream of plain scores, made from row numbers and uniform random numbers."""
 
@@ -259,6 +298,14 @@ KINDS: Mapping[str, Kind] = {
             0.01,
             _icebergs,
             {"bergs": Option(1_000, 1, _MANY, "how many icebergs drift at a time")},
+        ),
+        Kind(
+            "readings",
+            "speeds of cars; several sensors see a car, and at most one reading of it is right",
+            _schema(ts=TIME, sensor=TEXT, speed=_NUMBER, car=_COUNT, probability=_NUMBER),
+            100,
+            _readings,
+            {"sensors": Option(12, 1, _MANY, "how many sensors there are")},
         ),
         Kind(
             "random",

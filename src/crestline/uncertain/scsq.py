@@ -1,0 +1,103 @@
+"""SCSQ, the segmental compact set queue (Jin et al. 2008, section 4.3): few sets, and extras.
+
+Only few suffixes have their compact sets written out. Beside each set stand *extras* (Lambda in the
+paper): what the compact sets of older suffixes, up to the next that is written out, may need
+beyond this one. Only the compact set of the whole window is exact; when it loses a record, the new
+one is found among the oldest set and its extras.
+
+**Answers** what the compact set of the whole window says, which is exact. **Keeps** O(log n)
+segments of at most 2 H records on average where records come in random order. **Cost**
+O(k H log n) a record.
+
+**Invariants**, H being the size of the largest set, renewed whenever that has doubled or halved.
+S1: sets and extras are in rank order, extras rank before the last of their set. S2 (6 in the
+paper): a segment has at most H extras (if H has fallen, so many as it had). S3 (7): two neighbours
+have together H extras at least, counting what the older one's set would add. S4: the older a
+segment, the earlier its set's oldest record leaves; the newest records leave after all of these.
+
+Deviations from the paper: where several records leave together, the older set's whole unit takes
+the place of its oldest record, both in a merge and in S3. When two sets have become equal, the one
+that stays has the extras of both (in the paper's example one of them is empty). The paper's
+Example 4.1 prints {5, 6, 1} for the set that it creates at time 9, which is {6, 1, 4}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any, ClassVar
+
+from crestline.kernels.compact import LEAVES, TIE, List, Setting, Told
+from crestline.kernels.scsq import run_scsq
+from crestline.kernels.segments import NEWEST, SEGMENTS, WHOLE, H
+from crestline.types import Ints
+from crestline.uncertain.part import Part
+from crestline.uncertain.synopsis import Synopsis
+
+
+class SegmentsPart(Part):
+    """A queue of segments, the newest records that are in none, the compact set of the window."""
+
+    LISTS = ("newest", "queue", "whole")
+    EXTRA = ("bounds", "sizes")
+    #: The kernel that goes from step to step.
+    steps: ClassVar[Callable[..., Any]] = staticmethod(run_scsq)
+    #: Whether segments wait to be brought up to date.
+    buffered: ClassVar = False
+
+    def run(self, setting: Setting, arrivals: List, steps: Ints, until: int, told: Told) -> Told:
+        newest, (f, i, bounds, sizes), whole, self.shown_id, self.shown, told = self.steps(
+            setting, arrivals, steps, until, self.meta, self.lists["newest"], self.lists["queue"],
+            self.extra["bounds"], self.extra["sizes"], self.lists["whole"], self.shown_id,
+            self.shown, told,
+        )  # fmt: skip
+        self.lists = {"newest": newest, "queue": (f, i), "whole": whole}
+        self.extra = {"bounds": bounds, "sizes": sizes}
+        return told
+
+    def filled(self, name: str) -> int:
+        if name == "queue":
+            return int(self.extra["bounds"][self.meta[SEGMENTS]])
+        return int(self.meta[NEWEST if name == "newest" else WHOLE])
+
+    def segments(self) -> list[tuple[List, List]]:
+        """Set and extras of every segment, the oldest first."""
+        f, i = self.records("queue")
+        found = []
+        for s in range(self.meta[SEGMENTS]):
+            start, stop = self.extra["bounds"][s : s + 2]
+            middle = start + self.extra["sizes"][s]
+            found.append(
+                ((f[:, start:middle], i[:, start:middle]), (f[:, middle:stop], i[:, middle:stop]))
+            )
+        return found
+
+    def check(self, setting: Setting) -> None:
+        self._check_order(*self.records("whole"))
+        segments = self.segments()
+        first = -(1 << 62)
+        for members, extras in segments:
+            self._check_order(*members)
+            self._check_order(*extras)
+            last = members[0][0, -1], members[1][TIE, -1]
+            for key in zip(extras[0][0], extras[1][TIE], strict=True):
+                assert key > last, ("S1", key, last)
+            leaves = int(members[1][LEAVES].min())
+            assert leaves > first, ("S4", leaves, first)
+            first = leaves
+        for (older, older_extras), (_, newer_extras) in pairwise(segments):
+            unit = (older[1][LEAVES] == older[1][LEAVES].min()).sum()
+            together = older_extras[1].shape[1] + newer_extras[1].shape[1] + unit
+            assert self.buffered or together > self.meta[H], ("S3", together, self.meta[H])
+        if segments:
+            newest = self.records("newest")[1][LEAVES]
+            assert (newest >= first + (not self.buffered)).all(), "S4"
+
+
+class SCSQ(Synopsis):
+    """Compact sets of few suffixes, with extras for those between."""
+
+    part = SegmentsPart
+
+
+__all__ = ["SCSQ", "SegmentsPart"]

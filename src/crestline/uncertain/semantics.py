@@ -1,0 +1,31 @@
+"""The meanings by their names."""
+
+from __future__ import annotations
+
+from crestline.core.errors import CrestlineError
+from crestline.uncertain.expected_rank import EXPECTED_RANK
+from crestline.uncertain.meaning import Meaning
+from crestline.uncertain.pk_topk import PK_TOPK
+from crestline.uncertain.pt_k import PT_K
+from crestline.uncertain.sums import SUMS
+from crestline.uncertain.u_kranks import U_KRANKS
+from crestline.uncertain.u_topk import U_TOPK
+
+_KNOWN = {m.name: m for m in (PK_TOPK, PT_K, U_KRANKS, U_TOPK, EXPECTED_RANK)}
+
+
+def meaning_of(semantics: str, threshold: float | None = None, summed: bool = False) -> Meaning:
+    """The meaning with this name.
+
+    >>> meaning_of("PT_K", 0.5).name
+    'PT_K'
+    """
+    if semantics not in _KNOWN:
+        raise CrestlineError(f"there is no meaning {semantics}: choose one of {', '.join(_KNOWN)}")
+    if (semantics == "PT_K") != (threshold is not None):
+        raise CrestlineError("PT_K has a threshold, and nothing else has")
+    if threshold is not None and not 0 < threshold <= 1:
+        raise CrestlineError(f"the threshold is above 0 and at most 1, not {threshold}")
+    if summed and semantics != "PK_TOPK":
+        raise CrestlineError("sums of probability are those of PK_TOPK")
+    return SUMS if summed else _KNOWN[semantics]

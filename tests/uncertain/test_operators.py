@@ -1,0 +1,474 @@
+"""The operators on NumPy arrays: right in every window, in batches, through saved states.
+
+Right is what `worlds` says of the whole window, whatever the operator has kept of it.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crestline.core.errors import CrestlineError
+from crestline.core.operator import Doubt
+from uncertain.replay import (
+    CHANCES,
+    QUESTIONS,
+    RESTLESS,
+    STEADY,
+    Habits,
+    Snapshots,
+    Stream,
+    assert_judged,
+    operators,
+    replay,
+    through,
+)
+
+NAMES = list(operators())
+each_operator = pytest.mark.parametrize("name", NAMES)
+each_question = pytest.mark.parametrize("question", QUESTIONS)
+
+
+@cache
+def small(question: str, seed: int) -> Stream:
+    """Shared by all operators, and so is what the judge has found out about it."""
+    return Stream.random(np.random.default_rng([seed, QUESTIONS.index(question)]), question)
+
+
+@cache
+def long(question: str, seed: int) -> Stream:
+    return Stream.long(np.random.default_rng([seed, QUESTIONS.index(question), 1]), question)
+
+
+@cache
+def bulk(question: str, seed: int) -> Stream:
+    return Stream.bulk(np.random.default_rng([seed, QUESTIONS.index(question), 2]), question)
+
+
+def check_small(name: str, question: str, seeds: range) -> None:
+    for seed in seeds:
+        stream = small(question, seed)
+        habits = RESTLESS if seed % 2 else STEADY
+        assert_judged(stream, through(stream, operators()[name], habits, seed=seed))
+
+
+def check_long(name: str, question: str, seeds: range, every: int) -> None:
+    for seed in seeds:
+        stream = long(question, seed)
+        habits = RESTLESS if seed % 2 else STEADY
+        assert_judged(stream, through(stream, operators()[name], habits, seed=seed), every)
+
+
+@each_operator
+@each_question
+def test_every_window_is_right(name: str, question: str) -> None:
+    check_small(name, question, range(40))
+
+
+@each_operator
+@each_question
+def test_long_streams(name: str, question: str) -> None:
+    check_long(name, question, range(1 if name == "NAIVE" else 4), every=23)
+
+
+def check_bulk(name: str, question: str, seeds: range, every: int) -> None:
+    for seed in seeds:
+        stream = bulk(question, seed)
+        habits = RESTLESS if seed % 2 else STEADY
+        assert_judged(stream, through(stream, operators()[name], habits, seed=seed), every)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "NAIVE"])
+@each_question
+def test_long_batches(name: str, question: str) -> None:
+    check_bulk(name, question, range(2), every=61)
+
+
+@pytest.mark.stress
+@each_operator
+@each_question
+def test_long_batches_at_length(name: str, question: str) -> None:
+    check_bulk(name, question, range(2, 10 if name == "NAIVE" else 60), every=11)
+
+
+@pytest.mark.stress
+@each_operator
+@each_question
+def test_every_window_is_right_at_length(name: str, question: str) -> None:
+    check_small(name, question, range(40, 1_000))
+
+
+@pytest.mark.stress
+@each_operator
+@each_question
+def test_long_streams_at_length(name: str, question: str) -> None:
+    check_long(name, question, range(4, 60), every=5)
+
+
+@pytest.mark.parametrize("chances", CHANCES)
+@each_operator
+@each_question
+def test_every_kind_of_stream(name: str, question: str, chances: str) -> None:
+    """Falling scores too, for which a window can do without nobody."""
+    for share, order in ((0.0, "falling"), (0.3, "tied"), (1.0, "any")):
+        stream = of_kind(question, chances, share, order)
+        assert_judged(stream, through(stream, operators()[name], RESTLESS))
+
+
+@cache
+def of_kind(question: str, chances: str, share: float, order: str) -> Stream:
+    rng = np.random.default_rng(17)
+    n = 24
+    scores = {
+        "falling": np.arange(n, 0.0, -1),
+        "tied": rng.integers(0, 2, n).astype(np.float64),
+        "any": rng.permutation(n).astype(np.float64),
+    }[order]
+    stream = Stream(
+        question=question,
+        k=3,
+        window=9,
+        slide=1 if order == "falling" else 2,
+        scores=scores,
+        probability=CHANCES[chances](rng, n),
+        rule=np.full(n, -1),
+        group=rng.integers(0, 4, n),
+        cuts=[0, 5, 16, n],
+        ties=rng.permutation(n),
+        threshold=0.25 if question == "PT_K" else None,
+    )
+    return stream.exclusive(rng, share) if share else stream
+
+
+@st.composite
+def tiny_streams(draw: st.DrawFn) -> Stream:
+    """Few records with few scores and probabilities, so that a fault shrinks to a few lines."""
+    question = draw(st.sampled_from(QUESTIONS))
+    n = draw(st.integers(1, 14))
+    column = lambda values: np.array(draw(st.lists(values, min_size=n, max_size=n)))  # noqa: E731
+    rule = column(st.integers(-1, 2))
+    probability = column(st.sampled_from((0.125, 0.25, 0.5, 0.75, 1.0)))
+    left: Counter[int] = Counter()
+    for i in range(n):  # no rule may promise more than 1
+        left[int(rule[i])] += probability[i]
+        if left[int(rule[i])] > 1:
+            left[int(rule[i])] -= probability[i]
+            rule[i] = -1
+    timed = draw(st.booleans())
+    return Stream(
+        question=question,
+        k=draw(st.integers(1, 4)),
+        window=draw(st.sampled_from((1, 2, 3, 5, 8, None))),
+        slide=draw(st.sampled_from((1, 2, 3, None) if timed else (1, 1, 2, 3))),
+        scores=column(st.integers(0, 3)).astype(np.float64),
+        probability=probability,
+        rule=rule,
+        group=column(st.integers(0, 2)),
+        cuts=[0, *sorted(draw(st.lists(st.integers(0, n), max_size=2))), n],
+        times=np.sort(column(st.integers(0, 12))) if timed else None,
+        threshold=draw(st.sampled_from((0.125, 0.25, 0.5, 1.0))) if question == "PT_K" else None,
+    )
+
+
+@each_operator
+@given(tiny_streams(), st.integers(0, 100))
+def test_the_smallest_streams(name: str, stream: Stream, seed: int) -> None:
+    assert_judged(stream, through(stream, operators()[name], RESTLESS, seed=seed))
+
+
+# --- the same, however it is driven ---------------------------------------------------------------
+
+
+def in_place(snapshots: Snapshots) -> Snapshots:
+    """By end, then partition: of rows, one partition may be ahead of another."""
+    return sorted(snapshots, key=lambda snapshot: snapshot[0][::-1])
+
+
+@each_operator
+@each_question
+def test_one_batch_equals_many(name: str, question: str) -> None:
+    for seed in range(20):
+        stream = small(question, seed)
+        whole = through(stream.in_one_batch(), operators()[name])
+        assert in_place(through(stream, operators()[name])) == in_place(whole), stream
+
+
+SINGLE = {
+    "prune": Habits(prune=0.7),
+    "save": Habits(save=1.0),
+    "rename": Habits(rename=1.0),
+    "recode": Habits(recode=0.7),
+    "forget": Habits(rename=1.0, forget=1.0),
+    "shuffle": Habits(shuffle=True),
+}
+
+
+@cache
+def steady(name: str, question: str, seed: int) -> Snapshots:
+    return in_place(through(of_any_size(name, question, seed), operators()[name]))
+
+
+def of_any_size(name: str, question: str, seed: int) -> Stream:
+    """Every fourth is long, but for the yardstick, which takes too long for those."""
+    return long(question, seed) if seed % 4 == 3 and name != "NAIVE" else small(question, seed)
+
+
+@pytest.mark.parametrize("habit", SINGLE)
+@each_operator
+@each_question
+def test_nothing_depends_on_what_happens_between_batches(
+    name: str, question: str, habit: str
+) -> None:
+    """To the last bit: what is shown must not depend on the size of batches either."""
+    for seed in range(8):
+        stream = of_any_size(name, question, seed)
+        got = through(stream, operators()[name], SINGLE[habit], seed=seed)
+        assert in_place(got) == steady(name, question, seed), stream
+
+
+@each_operator
+@each_question
+def test_the_numbers_of_rules_and_groups_do_not_show(name: str, question: str) -> None:
+    """To the last bit: which numbers they get depends on what else was kept at the time."""
+    rng = np.random.default_rng(23)
+    for _ in range(3):
+        n = 40
+        stream = Stream(
+            question=question,
+            k=3,
+            window=25,
+            slide=5,
+            scores=rng.permutation(n).astype(np.float64),
+            probability=rng.random(n) / 4,
+            rule=rng.integers(0, 10, n),
+            group=rng.integers(0, 6, n),
+            cuts=[0, 10, 20, 30, n],
+            threshold=0.1 if question == "PT_K" else None,
+        )
+        stream.rule[rng.random(n) < 0.2] = -1
+        numbered = through(stream, operators()[name])
+        assert through(stream, operators()[name], Habits(recode=1.0)) == numbered
+
+
+@each_operator
+@each_question
+def test_only_changes_leaves_out_repetitions_only(name: str, question: str) -> None:
+    for seed in range(15):
+        stream = small(question, seed)
+        everything = through(stream, operators()[name])
+        sparse = through(stream, operators()[name], only_changes=True)
+        for p in np.unique(stream.parts).tolist():
+            assert distinct(sparse, p) == distinct(with_gaps(stream, everything), p), stream
+
+
+def with_gaps(stream: Stream, snapshots: Snapshots) -> Snapshots:
+    """Empty snapshots where a window is due that holds nothing, and where nobody passes."""
+    told = dict(snapshots)
+    found: Snapshots = []
+    for p in np.unique(stream.parts).tolist():
+        ends = sorted(end for q, end in stream.windows if q == p)
+        if stream.times is not None and stream.slide is not None and stream.window is not None:
+            until = stream.until(len(stream)) or 0
+            following = [end + stream.slide for end in ends]
+            ends = sorted({*ends, *(end for end in following if end <= until)})
+        found += [((p, end), told.get((p, end), [])) for end in ends]
+    return found
+
+
+def distinct(snapshots: Snapshots, partition: int) -> list[tuple[int, Any]]:
+    """Each snapshot of the partition that differs from the one before it."""
+    found: list[tuple[int, Any]] = []
+    shown: Any = []
+    for (p, end), rows in snapshots:
+        if p == partition and rows != shown:
+            found.append((end, rows))
+            shown = rows
+    return found
+
+
+@each_operator
+def test_the_input_is_not_touched(name: str) -> None:
+    stream = small("PK_TOPK", 4)
+    given = [stream.scores, stream.probability, stream.rule, stream.group]
+    for array in given:
+        array.flags.writeable = False
+    before = [array.copy() for array in given]
+    through(stream, operators()[name], RESTLESS)
+    assert all(np.array_equal(a, b) for a, b in zip(given, before, strict=True))
+
+
+def test_kernels_equal_plain_python() -> None:
+    """The same streams with the compiler switched off, in a process of its own."""
+    program = Path(__file__).with_name("replay.py")
+    plain = subprocess.run(
+        [sys.executable, str(program), "7", "18"],
+        env=os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert plain.stdout.strip() == str(replay(7, 18))
+
+
+# --- single facts ---------------------------------------------------------------------------------
+
+
+def doubts(probability: list[float], rule: list[int] | None = None) -> Doubt:
+    count = len(probability)
+    rules = np.full(count, -1) if rule is None else np.array(rule)
+    return Doubt(np.array(probability), rules, np.zeros(count, np.int64))
+
+
+@each_operator
+def test_without_doubt_every_record_is_certain(name: str) -> None:
+    run = operators()[name](k=2, window=3, slide=1)
+    run.observe(np.array([1.0, 3, 2, 0]))
+    reported = run.advance()
+    assert [scores.tolist() for _, _, _, scores in reported] == [[1], [3, 1], [3, 2], [3, 2]]
+    assert reported.probability.tolist() == [1.0] * 7
+
+
+@each_operator
+def test_the_later_arrival_wins_ties_until_told_otherwise(name: str) -> None:
+    run = operators()[name](k=1, window=4, slide=4)
+    run.observe(np.array([1.0, 1, 1, 1]), doubt=doubts([0.5, 0.5, 0.5, 0.5]))
+    assert run.advance().id.tolist() == [3]
+    run.observe(np.array([1.0, 1, 1, 1]), doubt=doubts([0.5, 0.5, 0.5, 0.5]))
+    run.set_ties(np.array([0, 1, 2, 3, 7, 6, 5, 4]))
+    assert run.advance().id.tolist() == [4]
+
+
+@each_operator
+def test_top_is_the_latest_snapshot(name: str) -> None:
+    run = operators()[name](k=2, window=4, slide=2)
+    run.observe(np.array([5.0, 6, 8, 2]), doubt=doubts([0.8, 0.5, 0.4, 0.4]))
+    run.advance()
+    assert run.top().tolist() == [0, 1]
+    assert run.top(partition=5).tolist() == []
+
+
+@each_operator
+def test_equal_rules_of_different_partitions_are_different_rules(name: str) -> None:
+    run = operators()[name](k=1, window=2, slide=1)
+    run.observe(
+        np.array([2.0, 1, 2, 1]),
+        None,
+        np.array([0, 1, 1, 0]),
+        doubt=doubts([0.5, 0.5, 0.25, 0.5], [7, 7, 7, 7]),
+    )
+    found = {(p, e): ids.tolist() for p, e, ids, _ in run.advance()}
+    # Partition 1: of the two that exclude one another, the lower has its whole 0.5.
+    assert found == {(0, 1): [0], (1, 1): [1], (0, 2): [0], (1, 2): [1]}
+
+
+@each_operator
+def test_rules_that_promise_too_much_are_counted(name: str) -> None:
+    """0.7 and 0.7 exclude one another: two results hold both. Those after them hold one."""
+    run = operators()[name](k=4, window=3, slide=1)
+    run.observe(
+        np.array([5.0, 4, 3, 2, 1]), doubt=doubts([0.7, 0.7, 0.5, 0.5, 0.5], [1, 1, -1, -1, -1])
+    )
+    reported = run.advance()
+    assert run.overfull == 2
+    assert np.isfinite(reported.probability).all()
+    again = type(run).from_state(run.state())
+    assert again.overfull == 2
+
+
+@each_operator
+def test_decimals_that_make_up_one_promise_nothing_false(name: str) -> None:
+    run = operators()[name](k=4, window=20, slide=1)
+    run.observe(np.arange(10.0), doubt=doubts([0.1] * 10, [0] * 10))
+    run.advance()
+    assert run.overfull == 0
+
+
+@each_operator
+@each_question
+def test_a_long_gap_costs_nothing(name: str, question: str) -> None:
+    stream = Stream(
+        question=question,
+        k=1,
+        window=10,
+        slide=1,
+        scores=np.array([1.0, 2.0]),
+        probability=np.array([0.5, 0.5]),
+        rule=np.array([-1, -1]),
+        group=np.array([0, 0]),
+        cuts=[0, 1, 2],
+        times=np.array([0, 10**15]),
+        threshold=0.5 if question == "PT_K" else None,
+    )
+    ends = [end for (_, end), rows in through(stream, operators()[name]) if rows]
+    assert ends == [*range(1, 11), *range(10**15 + 1, 10**15 + 7)]
+    told = through(stream, operators()[name], only_changes=True)
+    assert [(end, len(rows)) for (_, end), rows in told if not rows] == [(11, 0)]
+
+
+@each_operator
+def test_no_record_at_all(name: str) -> None:
+    run = operators()[name](k=1, window=10, slide=5)
+    none = np.empty(0, np.int64)
+    assert run.observe(np.empty(0), none, doubt=Doubt(np.empty(0), none, none)).tolist() == []
+    run.set_ties(none)
+    run.prune()
+    assert [len(part) for part in run.advance_gradually(100)] in ([], [0])
+    assert run.candidates == 0 and run.ids().tolist() == []
+
+
+@each_operator
+def test_prune_forgets_what_cannot_matter_and_nobody_else(name: str) -> None:
+    """Certain records: whoever has k certain ones above and younger is out of the game."""
+    rng = np.random.default_rng(1)
+    run = operators()[name](k=5, window=1_000, slide=1_000)
+    scores = rng.permutation(1_000).astype(np.float64)
+    run.observe(scores, doubt=doubts([1.0] * 1_000))
+    run.set_ties(np.arange(1_000))
+    run.prune()
+    kept = set(run.ids().tolist())
+    best = set(np.argsort(-scores)[:5].tolist())
+    assert best <= kept
+    assert {*run.advance().id.tolist()} == best
+
+
+@each_operator
+def test_refusals(name: str) -> None:
+    with pytest.raises(CrestlineError, match="k must be at least 1"):
+        operators()[name](0, 1, 1)
+
+
+@each_operator
+@each_question
+def test_a_session_that_goes_on_for_long(name: str, question: str) -> None:
+    """State, ids and pruning over many small batches; judged now and then."""
+    stream = long(question, 1)
+    n = len(stream)
+    many = replace(stream, cuts=[*range(0, n, 9), n])  # what has been judged is shared
+    assert_judged(many, through(many, operators()[name], RESTLESS, seed=5), every=23)
+
+
+def test_the_check_of_a_snapshot_can_fail() -> None:
+    """A stream through its own yardstick, with one row of one snapshot spoiled."""
+    stream = small("PK_TOPK", 3)
+    snapshots = through(stream, operators()["NAIVE"])
+    assert_judged(stream, snapshots)
+    cell, rows = snapshots[len(snapshots) // 2]
+    spoiled = dict(snapshots) | {cell: [(rows[0][0], math.nextafter(rows[0][1], 2) + 1e-8)]}
+    with pytest.raises(AssertionError):
+        assert_judged(stream, list(spoiled.items()))
+    with pytest.raises(AssertionError):
+        assert_judged(stream, snapshots[:-1])
+    with pytest.raises(AssertionError):
+        assert_judged(stream, [*snapshots, ((0, 10**6), rows)])
