@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -339,13 +338,6 @@ STEADY = Habits()
 RESTLESS = Habits(prune=0.4, save=0.5, rename=0.5, recode=0.4, forget=0.5, shuffle=True)
 
 
-def warning(operator: Any, stream: Stream) -> dict[str, Any]:
-    """Some want to know beforehand that records may exclude one another."""
-    if "exclusive" not in signature(operator).parameters:
-        return {}
-    return {"exclusive": bool((stream.rule >= 0).any())}
-
-
 class Run:
     """One operator over one stream. Ids change as the driver likes; it knows who is meant."""
 
@@ -370,7 +362,7 @@ class Run:
             semantics=stream.semantics,
             threshold=stream.threshold,
             summed=stream.summed,
-            **warning(operator, stream),
+            exclusive=bool((stream.rule >= 0).any()),
         )
         self.only_changes = only_changes
         self.known = np.empty(0, np.int64)  # by id: the arrival number

@@ -74,7 +74,7 @@ def check_long(name: str, question: str, seeds: range, every: int) -> None:
 @each_operator
 @each_question
 def test_every_window_is_right(name: str, question: str) -> None:
-    check_small(name, question, range(40))
+    check_small(name, question, range(32))
 
 
 @each_operator
@@ -107,7 +107,7 @@ def test_long_batches_at_length(name: str, question: str) -> None:
 @each_operator
 @each_question
 def test_every_window_is_right_at_length(name: str, question: str) -> None:
-    check_small(name, question, range(40, 1_000))
+    check_small(name, question, range(32, 1_000))
 
 
 @pytest.mark.stress
@@ -232,7 +232,7 @@ def test_nothing_depends_on_what_happens_between_batches(
     name: str, question: str, habit: str
 ) -> None:
     """To the last bit: what is shown must not depend on the size of batches either."""
-    for seed in range(8):
+    for seed in range(6):
         stream = of_any_size(name, question, seed)
         got = through(stream, operators()[name], SINGLE[habit], seed=seed)
         assert in_place(got) == steady(name, question, seed), stream
@@ -348,6 +348,25 @@ def test_the_later_arrival_wins_ties_until_told_otherwise(name: str) -> None:
     run.observe(np.array([1.0, 1, 1, 1]), doubt=doubts([0.5, 0.5, 0.5, 0.5]))
     run.set_ties(np.array([0, 1, 2, 3, 7, 6, 5, 4]))
     assert run.advance().id.tolist() == [4]
+
+
+@each_operator
+@pytest.mark.parametrize("rule", [None, [-1, 1, 2]], ids=["no rule", "rules"])
+@pytest.mark.parametrize(
+    ("semantics", "k", "answer"),
+    [("PK_TOPK", 2, [2, 0]), ("PT_K", 2, [2, 0, 1]), ("U_TOPK", 2, [0, 2])],
+)
+def test_the_last_bit_does_not_decide(
+    name: str, rule: list[int] | None, semantics: str, k: int, answer: list[int]
+) -> None:
+    """The second is more probable than the first by one bit, which is not to be seen."""
+    chances = [0.3, 0.1 + 0.2, 1.0]
+    assert chances[1] > chances[0]
+    how: dict[str, Any] = {"threshold": 0.1 + 0.2} if semantics == "PT_K" else {}
+    how["exclusive"] = rule is not None
+    run = operators()[name](k=k, window=3, slide=3, semantics=semantics, **how)
+    run.observe(np.array([3.0, 2, 1]), doubt=doubts(chances, rule))
+    assert run.advance().id.tolist() == answer
 
 
 @each_operator

@@ -419,7 +419,7 @@ def test_the_last_revision_is_the_truth(using: str, kind: Kind, count: int) -> N
 @rounds
 def test_batches_and_resumed_sessions_give_the_same(using: str, kind: Kind, count: int) -> None:
     """To the last bit, with the state saved and read again after every batch."""
-    for asked in ASKED:
+    for asked in ASKED if count > 1 else ASKED[ALL_KINDS.index(kind) % 2 :: 2]:
         for question, records, rng in cases("resumed", kind, asked, count, size=40):
             if rng.random() < 0.5:
                 question = question.with_spec(emit="CHANGES")
@@ -642,18 +642,18 @@ def test_southernmost_icebergs(icebergs: pa.Table, using: str, asked: str) -> No
     )
     spec = Spec(5, "range_slide", 7 * DAY, DAY, "ts", order=(("val", False),), select=("id",))
     question = Question(spec, asked, exclusive=False)
-    results = crestline.run(query, {"s": icebergs}, engine="local")
+    part = icebergs.slice(2_000, 2_500)
+    results = crestline.run(query, {"s": part}, engine="local")
     assert results.rejects.num_rows == 0
-    due = known_windows(question, sightings(icebergs))
-    assert len(due) > 100
-    assert max(len(window.records) for window in due.values()) > 400
-    assert_right(question, rows_of(results.to_arrow()), due, every=29)
+    due = known_windows(question, sightings(part))
+    assert max(len(window.records) for window in due.values()) > 300
+    assert_right(question, rows_of(results.to_arrow()), due, every=17)
 
 
 @pytest.mark.data
 @each_algorithm
 def test_the_last_icebergs_at_every_sighting(icebergs: pa.Table, using: str) -> None:
-    part = icebergs.slice(0, 600)
+    part = icebergs.slice(0, 400)
     query = (
         "SELECT TOP 10 id FROM s [ROWS 200] WITH PROBABILITY prob ORDER BY latitude ASC"
         f" USING {using}"

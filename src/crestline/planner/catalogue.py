@@ -276,7 +276,7 @@ CATALOGUE: tuple[Algorithm, ...] = (
     Algorithm(
         "BS",
         "uncertain",
-        "the basic synopsis: the window in rank order (Jin et al. 2008)",
+        "the base synopsis: the window in rank order (Jin et al. 2008)",
         "log n for each record, k H when a record of the compact set comes or goes",
         "the whole window",
         BS,
