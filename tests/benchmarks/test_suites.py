@@ -160,6 +160,44 @@ def test_arrivals_do_not_count_a_wrong_answer() -> None:
     assert not arrivals.goals([case], None, 100)[-1]["met"]
 
 
+# -- uncertain ----------------------------------------------------------------------------------
+
+
+def test_uncertain_contenders_agree() -> None:
+    from benchmarks import uncertain
+
+    result = uncertain.run(
+        quick=True,
+        say=quiet,
+        window=400,
+        records=400,
+        k=3,
+        grown={"k": (1, 5), "window": (100, 1_000)},
+        rules_window=300,
+        seconds=0.0005,
+    )
+    assert json.loads(json.dumps(result)) == result
+    assert set(result["case"]["contenders"]) == {*uncertain.SYNOPSES, "recompute"}
+    assert [[cell["value"] for cell in cells] for cells in result["growth"].values()] == [
+        [1, 5], [100]
+    ]  # fmt: skip
+    by_name = {one["goal"]: one["met"] for one in result["goals"]}
+    assert by_name["all answers agree (1 is yes)"]
+    assert by_name["rules: equal to O(n^2 k) to 1e-9 (1 is yes)"]
+    assert result["rules"]["exclusive"] > 50
+    assert "SCSQ_BUFFER" in uncertain.table(result)
+
+
+def test_uncertain_does_not_count_a_wrong_answer() -> None:
+    from benchmarks import uncertain
+
+    stream = uncertain.Stream(700)
+    full = uncertain.full_windows(stream, 3, 300, ("SCSQBuffer", "BS"))
+    assert uncertain.agree(full, 300, 200)
+    wrong = uncertain.full_windows(stream, 4, 300, ("BS",))["BS"]
+    assert not uncertain.agree(full | {"BS": wrong}, 300, 200)
+
+
 # -- local, partitions, memory ------------------------------------------------------------------
 
 
