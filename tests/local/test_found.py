@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 import crestline
 from crestline.certain import SMA, MinTopK
@@ -70,3 +71,24 @@ def test_small_batches_within_one_slide_are_forgotten_too() -> None:
         sizes.append(len(session.snapshot()))
     assert session.metrics.kept < 50
     assert max(sizes) < 20_000
+
+
+@pytest.mark.parametrize("lateness", ["", " LATENESS 3 s"])
+@pytest.mark.parametrize("using", ["RAPF", "MINTOPK", "SCSQ_BUFFER", "BS"])
+def test_a_large_batch_where_every_arrival_is_a_result(
+    using: str, lateness: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is taken in pieces: the first was reported up to the last record of all."""
+    rng = np.random.default_rng(5)
+    times = np.arange(300) * 1_000_000 + rng.integers(0, 2_500_000, 300)
+    times = times if lateness else np.sort(times)
+    columns = {"t": pa.array(times).cast(pa.timestamp("us")), "x": rng.random(300)}
+    table = pa.table(columns | {"p": 1.0 - rng.random(300)})
+    doubt = " WITH PROBABILITY p" if using in ("SCSQ_BUFFER", "BS") else ""
+    query = (
+        f"SELECT TOP 2 x FROM s [RANGE 20 s ON t]{doubt} ORDER BY x DESC{lateness} USING {using}"
+    )
+    whole = crestline.run(query, {"s": table}).to_arrow()
+    monkeypatch.setattr("crestline.local.fold._PORTION", 64)
+    assert crestline.run(query, {"s": table}).to_arrow().equals(whole)
+    assert len(set(whole.column("window_end").to_pylist())) == len(np.unique(times))

@@ -108,6 +108,7 @@ class Fold:
                 yield table
 
     def _process(self, admitted: Admitted) -> Iterator[pa.Table]:
+        latest = self._latest
         if self._reorder is not None:
             admitted = self._drop_late(admitted)
             admitted = self._reorder.release(admitted, self._latest - self.query.lateness)
@@ -121,7 +122,9 @@ class Fold:
         for part in self._portions(admitted):
             self._observe(part)
             self._count_window(part)
-            until = self._due_until()
+            if part.time is not None:  # not yet that of the parts to come
+                latest = max(latest, int(part.time.max()))
+            until = self._due_until(latest)
             if self._passes_a_window_end(until):
                 yield from self._advance(until)
             else:
@@ -319,11 +322,11 @@ class Fold:
 
     # -- out ----------------------------------------------------------------------------------
 
-    def _due_until(self) -> int | None:
+    def _due_until(self, latest: int | None = None) -> int | None:
         """How far the watermark lets us report: window ends, or for each arrival its time."""
         if self._counted:
             return None
-        watermark = self._latest - self.query.lateness
+        watermark = (self._latest if latest is None else latest) - self.query.lateness
         return watermark - 1 if self.query.window.panes.on_arrival else watermark
 
     def _last_due(self) -> int:
