@@ -290,7 +290,7 @@ def _best_vector(k: int, chance: Floats, best: Floats, place: Ints) -> int:
             held += 1
             inside += exists
             gone = -1
-        elif p > chance[heap[0]]:
+        elif rounded(p) > rounded(chance[heap[0]]):
             gone = heap[0]
             inside += exists - math.log(chance[gone])
             _replace_least(heap, held, i, chance)
@@ -314,7 +314,8 @@ def _best_vector(k: int, chance: Floats, best: Floats, place: Ints) -> int:
 
 @kernel
 def _less_probable(chance: Floats, a: int, b: int) -> bool:
-    return bool(chance[a] < chance[b] or (chance[a] == chance[b] and a > b))
+    mine, other = rounded(chance[a]), rounded(chance[b])
+    return bool(mine < other or (mine == other and a > b))
 
 
 @kernel
@@ -407,7 +408,7 @@ def _best_vector_with_rules(
             overfull = 1
         if mass[u] > 1.0 - 1e-12:
             mass[u] = 1.0
-        if member[u] < 0 or chance[i] > chance[member[u]]:
+        if member[u] < 0 or rounded(chance[i]) > rounded(chance[member[u]]):
             member[u] = i
         here, left = math.log(chance[member[u]]), _log_rest(mass[u])
         gain[u] = here - left
@@ -451,7 +452,9 @@ def _log_rest(mass: float) -> float:
 
 @kernel
 def _gains_more(a: int, b: int, gain: Floats, member: Ints) -> bool:
-    return bool(gain[a] > gain[b] or (gain[a] == gain[b] and member[a] < member[b]))
+    if gain[a] == gain[b] or abs(gain[a] - gain[b]) <= _SAME:  # the former if both are infinite
+        return bool(member[a] < member[b])
+    return bool(gain[a] > gain[b])
 
 
 # -- expected ranks -------------------------------------------------------------------------------
