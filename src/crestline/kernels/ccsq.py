@@ -119,6 +119,12 @@ def _restore(setting: Setting, f: Floats, i: Ints, gone: Ints, meta: Ints, befor
     them, until none of those is left in a set; note what has become different."""
     count = meta[KEPT]
     cf, ci = room(np.empty((2, 0)), np.empty((5, 0), np.int64), 0, count)
+    if not meta[CLOSED]:  # if all together do not close, no suffix does: nothing is lost
+        order = rank_order(f, i, count)
+        for j in range(count):
+            copy(cf, ci, j, f, i, order[j])
+        if depth(setting, cf, ci, 0, count) < 0:
+            return
     size = 0
     closed = False
     dead = np.zeros(count, np.bool_)
