@@ -8,7 +8,8 @@ from crestline.kernels.ascending import ascending
 from crestline.kernels.compile import kernel
 from crestline.types import Floats, Ints
 
-_TOLERANCE = 1e-9
+#: By how much a rule's probabilities may exceed 1 before it counts as a false promise.
+TOLERANCE = 1e-9
 
 
 @kernel
@@ -29,7 +30,7 @@ def rule_factors(chance: Floats, rule: Ints) -> tuple[Floats, Ints, Floats, int,
     mass, until = _members(chance, rule)
     overfull = 0
     for i in range(count):
-        if mass[i] + chance[i] > 1.0 + _TOLERANCE:
+        if mass[i] + chance[i] > 1.0 + TOLERANCE:
             overfull = 1
     start = np.zeros(2 * size + 2, np.int64)
     factor = np.empty(0)

@@ -17,7 +17,7 @@ import numpy as np
 
 from crestline.kernels.ascending import ascending, put_ascending
 from crestline.kernels.compile import kernel
-from crestline.kernels.exclusive import rule_factors
+from crestline.kernels.exclusive import TOLERANCE, rule_factors
 from crestline.kernels.pointer import FLOAT, FLOATS, INT, INTS, PAIR, Pointed
 from crestline.types import Floats, Ints
 
@@ -25,8 +25,6 @@ from crestline.types import Floats, Ints
 PK_TOPK, PT_K, U_KRANKS, U_KRANKS_WITH_RULES, U_TOPK, EXPECTED_RANK, SUMS = range(7)
 #: What all records behind a prefix may add to a sum of probabilities.
 NEGLIGIBLE = 1e-12
-#: By how much a rule's probabilities may exceed 1 before it counts as a false promise.
-TOLERANCE = 1e-9
 #: Logarithms closer than this are those of equal probabilities.
 _SAME = 1e-12
 #: Prefixes of this length at least are looked at, where rules make it cheaper to do many at once.
