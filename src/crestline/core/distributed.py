@@ -32,11 +32,11 @@ class Distributed(Protocol[Records_contra]):
     def merge(self, gathered: pa.Table) -> None:
         """Add what was gathered elsewhere; records whose result is out already are late."""
 
-    def due(self, latest: int | None) -> Iterator[pa.Table]:
-        """The result rows that fall due once ``latest`` is the largest event time anywhere."""
+    def due(self, latest: int | None) -> Iterator[tuple[str, pa.Table]]:
+        """The result rows, by query, that fall due once ``latest`` is the largest event time anywhere."""
 
-    def finish(self) -> Iterator[pa.Table]:
-        """The end of a bounded stream: the result rows that are still due."""
+    def finish(self) -> Iterator[tuple[str, pa.Table]]:
+        """The end of a bounded stream: the result rows, by query, that are still due."""
 
     def to_bytes(self) -> bytes:
         """All there is to know, versioned and checked; never a pickle."""

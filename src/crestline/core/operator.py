@@ -7,7 +7,7 @@ keeps those, for the ids in ``ids()`` only.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
@@ -43,7 +43,8 @@ class Doubt:
 class Reported:
     """Snapshots that fell due: number i is the top of ``partition[i]`` in the window that ends at
     ``end[i]``; its records are ``id[offset[i] : offset[i + 1]]`` with their scores, best first, and
-    where records are uncertain, with the probability that their place is owed to."""
+    where records are uncertain, with the probability that their place is owed to. An operator that
+    several queries share tells by ``ask[i]`` whose snapshot it is (see ``core.asks``)."""
 
     partition: Ints
     end: Ints
@@ -51,6 +52,7 @@ class Reported:
     id: Ints
     score: Floats
     probability: Floats | None = None
+    ask: Ints | None = None
 
     @classmethod
     def of(
@@ -61,21 +63,20 @@ class Reported:
         id: Ints,
         score: Floats,
         probability: Floats | None = None,
+        ask: Ints | None = None,
     ) -> Self:
-        """Put snapshots in the order of their ends, then of their partitions."""
+        """Put snapshots in the order of who asked, of their ends, then of their partitions."""
         offset = np.zeros(len(count) + 1, np.int64)
         np.cumsum(count, out=offset[1:])
-        reported = cls(partition, end, offset, id, score, probability)
-        return reported.ordered(np.lexsort((partition, end)))
+        reported = cls(partition, end, offset, id, score, probability, ask)
+        keys = (partition, end) if ask is None else (partition, end, ask)
+        return reported.ordered(np.lexsort(keys))
 
     def ordered(self, order: Ints) -> Self:
-        """The same snapshots in another order."""
-        if (order[1:] > order[:-1]).all():
+        """The snapshots at these places, in this order."""
+        if len(order) == len(self) and (order[1:] > order[:-1]).all():
             return self
-        count = np.diff(self.offset)[order]
-        offset = np.zeros(len(order) + 1, np.int64)
-        np.cumsum(count, out=offset[1:])
-        rows = np.repeat(self.offset[:-1][order] - offset[:-1], count) + np.arange(offset[-1])
+        offset, rows = regrouped(self.offset, order)
         return type(self)(
             self.partition[order],
             self.end[order],
@@ -83,6 +84,23 @@ class Reported:
             self.id[rows],
             self.score[rows],
             None if self.probability is None else self.probability[rows],
+            None if self.ask is None else self.ask[order],
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """These snapshots and then those, of operators that several queries share."""
+        if len(parts) == 1:
+            return parts[0]
+        told = [part.ask for part in parts if part.ask is not None]
+        count = np.concatenate([np.diff(part.offset) for part in parts])
+        return cls(
+            np.concatenate([part.partition for part in parts]),
+            np.concatenate([part.end for part in parts]),
+            np.concatenate(([0], np.cumsum(count))),
+            np.concatenate([part.id for part in parts]),
+            np.concatenate([part.score for part in parts]),
+            ask=np.concatenate(told) if told else None,
         )
 
     @classmethod
@@ -98,6 +116,14 @@ class Reported:
         for i in range(len(self)):
             part = slice(self.offset[i], self.offset[i + 1])
             yield int(self.partition[i]), int(self.end[i]), self.id[part], self.score[part]
+
+
+def regrouped(offset: Ints, order: Ints) -> tuple[Ints, Ints]:
+    """Groups of rows in another order: their offsets then, and which rows they are."""
+    count = np.diff(offset)[order]
+    fresh = np.zeros(len(order) + 1, np.int64)
+    np.cumsum(count, out=fresh[1:])
+    return fresh, np.repeat(offset[:-1][order] - fresh[:-1], count) + np.arange(fresh[-1])
 
 
 class Operator(Protocol):

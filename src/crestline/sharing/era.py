@@ -1,0 +1,114 @@
+"""A plan that is laid along the axis of time, its cycles repeated in both directions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from crestline.sharing.demand import Demand
+from crestline.sharing.plan import ExecutionPlan
+from crestline.types import Ints
+
+Members = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """Executions in the order of time: number i is at ``at[i]`` for ``members[which[i]]``, and
+    costs ``k[which[i]]``."""
+
+    at: Ints
+    which: Ints
+    members: tuple[Members, ...]
+    k: tuple[int, ...]
+
+    @staticmethod
+    def of(at: Ints, which: Ints, members: Sequence[Members], k: Sequence[int]) -> Moments:
+        """Such as have members; an execution for nobody is left out."""
+        if all(members):
+            return Moments(at, which, tuple(members), tuple(k))
+        served = np.array([bool(m) for m in members], np.bool_)
+        kept = served[which]
+        place = np.cumsum(served) - 1
+        left = [i for i, m in enumerate(members) if m]
+        return Moments(
+            at[kept],
+            place[which[kept]],
+            tuple(members[i] for i in left),
+            tuple(k[i] for i in left),
+        )
+
+    @staticmethod
+    def joined(parts: Sequence[Moments]) -> Moments:
+        """All of them, in the order of time."""
+        if len(parts) == 1:
+            return parts[0]
+        none = np.empty(0, np.int64)
+        at = np.concatenate([none, *(part.at for part in parts)])
+        sizes = np.cumsum([0, *(len(part.members) for part in parts)])
+        which = np.concatenate(
+            [none, *(part.which + size for part, size in zip(parts, sizes, strict=False))]
+        )
+        order = np.argsort(at, kind="stable")
+        return Moments(
+            at[order],
+            which[order],
+            tuple(m for part in parts for m in part.members),
+            tuple(k for part in parts for k in part.k),
+        )
+
+
+class Era:
+    """``plan`` for ``demands``, with a cycle that begins at ``origin``."""
+
+    def __init__(self, plan: ExecutionPlan, demands: Sequence[Demand], origin: int) -> None:
+        self.plan, self.demands, self.origin = plan, tuple(demands), origin
+        self._k = {demand.name: demand.k for demand in demands}
+        self._members: list[Members] = []
+        self._cycles: list[tuple[int, Ints, Ints]] = []
+        self._left: dict[frozenset[str], tuple[list[Members], list[int]]] = {}
+        number: dict[int, int] = {}  # plans use few tuples of members, many times each
+        for cycle in plan.cycles:
+            which = []
+            for execution in cycle.executions:
+                if id(execution.members) not in number:
+                    number[id(execution.members)] = len(self._members)
+                    self._members.append(execution.members)
+                which.append(number[id(execution.members)])
+            at = np.array([execution.at for execution in cycle.executions], np.int64)
+            self._cycles.append((cycle.length, at, np.array(which, np.int64)))
+
+    def end_of_cycle(self, now: int) -> int:
+        """The first end of the longest cycle after ``now``."""
+        length = self.plan.length
+        return self.origin + ((now - self.origin) // length + 1) * length
+
+    def moments(self, after: int, until: int, without: frozenset[str] = frozenset()) -> Moments:
+        """The executions with ``after < at <= until``, as if the queries ``without`` were gone."""
+        ats, whiches = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+        if after < until:
+            for length, at, which in self._cycles:
+                low, high = (self._place(time, length, at) for time in (after, until))
+                turn, place = np.divmod(np.arange(low, high), len(at))
+                ats.append(self.origin + turn * length + at[place])
+                whiches.append(which[place])
+        at, which = np.concatenate(ats), np.concatenate(whiches)
+        if len(self._cycles) > 1:
+            order = np.argsort(at, kind="stable")
+            at, which = at[order], which[order]
+        return Moments.of(at, which, *self._served(without))
+
+    def _served(self, without: frozenset[str]) -> tuple[list[Members], list[int]]:
+        """Who is left of each execution's members, and the largest k among them."""
+        if without not in self._left:
+            left = [tuple(n for n in whole if n not in without) for whole in self._members]
+            largest = [max((self._k[n] for n in names), default=0) for names in left]
+            self._left = {without: (left, largest)}
+        return self._left[without]
+
+    def _place(self, time: int, length: int, at: Ints) -> int:
+        """How many executions of a cycle there are up to ``time``, counted from the origin."""
+        turn, rest = divmod(time - self.origin, length)
+        return turn * len(at) + int(np.searchsorted(at, rest, "right"))
