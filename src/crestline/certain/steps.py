@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -90,13 +91,24 @@ class StepOperator(ABC):
         otherwise. Returns the places of the records that wait; see ``core.operator.Operator``.
         """
         scores = np.ascontiguousarray(scores, np.float64)
+        kept, panes = self.choose(scores, times, partitions)
+        if number_from is None:
+            ids = self.seen + kept
+        else:
+            ids = np.arange(number_from, number_from + len(kept))
+        self.take_in(kept, panes, ids, scores, partitions)
+        return kept
+
+    def choose(
+        self, scores: Floats, times: Ints | None, partitions: Ints | None
+    ) -> tuple[Ints, Ints]:
+        """The places of those records of a batch that have to wait, and their panes."""
         if self._timed is None:
             self._timed = times is not None
         elif self._timed != (times is not None):
             raise CrestlineError("give times with every batch or with none")
-        count = len(scores)
-        if count == 0:
-            return np.empty(0, np.int64)
+        if len(scores) == 0:
+            return np.empty(0, np.int64), np.empty(0, np.int64)
         if partitions is not None:
             self._grow(int(partitions.max()) + 1)
         else:
@@ -106,13 +118,15 @@ class StepOperator(ABC):
         else:
             times = np.ascontiguousarray(times, np.int64)
             kept, panes = self._observe_timed(scores, times, partitions)
-        if kept is None:
-            kept = np.arange(count)
-        if number_from is None:
-            ids = self.seen + kept
-        else:
-            ids = np.arange(number_from, number_from + len(kept))
-        self.seen += count
+        return np.arange(len(scores)) if kept is None else kept, panes
+
+    def take_in(
+        self, kept: Ints, panes: Ints, ids: Ints, scores: Floats, partitions: Ints | None
+    ) -> None:
+        """Let the chosen records of a batch wait, under these ids."""
+        self.seen += len(scores)
+        if len(kept) == 0:
+            return
         part = np.zeros(len(panes), np.int64) if partitions is None else partitions[kept]
         if len(self._wait) == 0:  # the batch itself is pruned already
             self._pruned_size = len(kept)
@@ -120,7 +134,6 @@ class StepOperator(ABC):
         if self.prunes and len(self._wait) > max(2 * self._pruned_size, _PRUNE_AT_LEAST):
             self._wait = self._wait.take(self._prune(self._wait))
             self._pruned_size = len(self._wait)
-        return kept
 
     def _observe_counted(self, scores: Floats, partitions: Ints | None) -> tuple[Ints | None, Ints]:
         """Which records wait (None: all), and the panes of those."""
@@ -332,14 +345,17 @@ class StepOperator(ABC):
         operator = cls(
             state["k"], state["window"], state["slide"], only_changes=state["only_changes"]
         )
-        operator._grow(state["partitions"])
-        operator.seen, operator._timed = state["seen"], state["timed"]
-        operator._closed, operator._counts = state["closed"], state["counts"]
-        operator._content_until = state["content_until"]
-        operator._wait = Waiting(**state["waiting"])
-        operator._pruned_size = len(operator._wait)
-        operator._restore_own(state["own"])
+        operator._restore(state)
         return operator
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        self._grow(state["partitions"])
+        self.seen, self._timed = state["seen"], state["timed"]
+        self._closed, self._counts = state["closed"], state["counts"]
+        self._content_until = state["content_until"]
+        self._wait = Waiting(**state["waiting"])
+        self._pruned_size = len(self._wait)
+        self._restore_own(state["own"])
 
     def _check(self) -> None:
         """W1: no waiting record is of a closed pane. W2: no NaN. W3: partitions are known."""
@@ -385,4 +401,4 @@ class StepOperator(ABC):
 
 
 def _with_end(reported: Reported, end: Ints) -> Reported:
-    return Reported(reported.partition, end, reported.offset, reported.id, reported.score)
+    return replace(reported, end=end)

@@ -33,7 +33,8 @@ class Distributed(Protocol[Records_contra]):
         """Add what was gathered elsewhere; records whose result is out already are late."""
 
     def due(self, latest: int | None) -> Iterator[tuple[str, pa.Table]]:
-        """The result rows, by query, that fall due once ``latest`` is the largest event time anywhere."""
+        """The result rows, by query, that fall due once ``latest`` is the largest event time of
+        all."""
 
     def finish(self) -> Iterator[tuple[str, pa.Table]]:
         """The end of a bounded stream: the result rows, by query, that are still due."""
