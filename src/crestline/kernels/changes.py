@@ -15,14 +15,37 @@ LEAVE, MOVE, ENTER = 0, 1, 2
 def _write(
     table: Ints, filled: int, at: int, p: int, change: int, rank: int, previous: int, id: int
 ) -> Ints:
-    table = room_for(table, filled, 6)
-    table[filled] = at
-    table[filled + 1] = p
-    table[filled + 2] = change
-    table[filled + 3] = rank
-    table[filled + 4] = previous
-    table[filled + 5] = id
+    if filled == table.shape[1]:
+        table = _wider(table)
+    table[0, filled] = at
+    table[1, filled] = p
+    table[2, filled] = change
+    table[3, filled] = rank
+    table[4, filled] = previous
+    table[5, filled] = id
     return table
+
+
+@kernel
+def _wider(table: Ints) -> Ints:
+    """The table with room for twice as many columns."""
+    wider = np.empty((6, 2 * table.shape[1]), np.int64)
+    for row in range(6):
+        known, more = table[row], wider[row]
+        for j in range(len(known)):
+            more[j] = known[j]
+    return wider
+
+
+@kernel
+def _filled(table: Ints, filled: int) -> Ints:
+    """The columns that were written."""
+    written = np.empty((6, filled), np.int64)
+    for row in range(6):
+        known, part = table[row], written[row]
+        for j in range(filled):
+            part[j] = known[j]
+    return written
 
 
 @kernel
@@ -35,16 +58,16 @@ def diff_snapshots(
     id: Ints,
     rank_of: Ints,
 ) -> tuple[Ints, Ints, Ints]:
-    """Changes as rows of (at, partition, change, rank, previous rank, id); ranks count from 1.
+    """Changes as columns of (at, partition, change, rank, previous rank, id); ranks count from 1.
 
     What partition p showed last is ``shown[shown_from[p] : shown_from[p + 1]]``. The new snapshots
     come sorted by partition, then end; no snapshot means no change. ``rank_of`` is zeroed room for
     every id.
 
-    Returns the rows, flat, and what is shown now.
+    Returns the table and what is shown now.
     """
     partitions = len(shown_from) - 1
-    table = np.empty(6 * 64, np.int64)
+    table = np.empty((6, 1024), np.int64)
     filled = 0
     new_from = np.zeros(partitions + 1, np.int64)
     new_shown = np.empty(max(64, len(shown)), np.int64)
@@ -61,7 +84,7 @@ def diff_snapshots(
             for i in range(len(before)):
                 if rank_of[before[i]] == 0:
                     table = _write(table, filled, at, p, LEAVE, 0, i + 1, before[i])
-                    filled += 6
+                    filled += 1
             for i in range(len(now)):
                 rank_of[now[i]] = 0
             for i in range(len(before)):
@@ -71,7 +94,7 @@ def diff_snapshots(
                 if previous != i + 1:
                     change = ENTER if previous == 0 else MOVE
                     table = _write(table, filled, at, p, change, i + 1, previous, now[i])
-                    filled += 6
+                    filled += 1
             for i in range(len(before)):
                 rank_of[before[i]] = 0
             before = now
@@ -79,7 +102,7 @@ def diff_snapshots(
         new_shown[kept : kept + len(before)] = before
         kept += len(before)
         new_from[p + 1] = kept
-    return table[:filled].copy(), new_from, new_shown[:kept].copy()
+    return _filled(table, filled), new_from, new_shown[:kept].copy()
 
 
 @kernel
@@ -100,11 +123,11 @@ def diff_uncertain_snapshots(
     partition, then those of the snapshots, in which ``offset`` says where each begins. ``first`` is
     zeroed room for every id.
 
-    Returns rows of (at, partition, change, rank, previous rank, entry), flat, and what is shown
-    now: where each partition's begins, and the entries.
+    Returns columns of (at, partition, change, rank, previous rank, entry), and what is shown now:
+    where each partition's begins, and the entries.
     """
     partitions = len(shown_from) - 1
-    table = np.empty(6 * 64, np.int64)
+    table = np.empty((6, 1024), np.int64)
     filled = 0
     new_from = np.zeros(partitions + 1, np.int64)
     new_shown = np.empty(64, np.int64)
@@ -128,12 +151,12 @@ def diff_uncertain_snapshots(
                     previous, change = match - low + 1, MOVE
                 if previous != rank or probability[match] != probability[entry]:
                     table = _write(table, filled, at, p, change, rank, previous, entry)
-                    filled += 6
+                    filled += 1
             for entry in range(low, high):
                 # What was not followed still waits; the first of several is asked before it goes.
                 if first[id[entry]] == entry + 1:
                     table = _write(table, filled, at, p, LEAVE, 0, entry - low + 1, entry)
-                    filled += 6
+                    filled += 1
                     first[id[entry]] = following[entry]
             low, high = start, stop
         new_shown = room_for(new_shown, kept, high - low)
@@ -141,4 +164,4 @@ def diff_uncertain_snapshots(
             new_shown[kept] = entry
             kept += 1
         new_from[p + 1] = kept
-    return table[:filled].copy(), new_from, new_shown[:kept].copy()
+    return _filled(table, filled), new_from, new_shown[:kept].copy()
