@@ -8,4 +8,6 @@ the same run: times differ from machine to machine and from hour to hour, ratios
 from __future__ import annotations
 
 #: The suites, in the order in which all of them run.
-SUITES = ("steps", "arrivals", "uncertain", "local", "partitions", "memory", "spark")
+SUITES = (
+    "steps", "arrivals", "uncertain", "sharing", "local", "partitions", "memory", "spark"
+)  # fmt: skip

@@ -113,14 +113,14 @@ def child(task: dict[str, Any]) -> dict[str, Any]:
     )
 
     def over(stream: Any) -> BoundedRun:
-        bounded = BoundedRun(parse(query), "memory", {"trades": stream})
+        bounded = BoundedRun({"memory": parse(query)}, {"trades": stream})
         for _ in bounded:
             pass
         return bounded
 
     over(next(generate("trades", 1_000)))
     before = peak_memory()
-    metrics = over(task["files"]).metrics
+    metrics = over(task["files"]).metrics("memory")
     return {
         "peak_mb": peak_memory() / 1e6,
         "warm_mb": before / 1e6,

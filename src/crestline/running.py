@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from crestline.core.errors import PlanError
-from crestline.language import Query, parse
+from crestline.language import Query
 from crestline.local import Results, Session, named_queries, run_bounded
 
 ENGINES = ("local", "spark")
@@ -44,7 +44,8 @@ def run(
 def open(
     query: str | Query, engine: str = "local", strict: bool = False, state: bytes | None = None
 ) -> Session:
-    """Start a query that stands, or resume one from ``Session.snapshot()``.
+    """Start a query that stands (or several, separated by ``;``), or resume from
+    ``Session.snapshot()``. Others may ``add`` to it and be removed while records are pushed.
 
     >>> session = open("SELECT TOP 1 id FROM s [ROWS 2] ORDER BY x DESC")
     >>> session.push({"id": "a", "x": 2}).column("id").to_pylist()
@@ -59,7 +60,7 @@ def open(
             "records are pushed into this process: on Spark, give a streaming DataFrame to"
             " crestline.spark.topk, or follow a folder with crestline run --follow"
         )
-    return Session(parse(query) if isinstance(query, str) else query, strict=strict, state=state)
+    return Session(named_queries(query), strict=strict, state=state)
 
 
 def check_engine(engine: str) -> None:

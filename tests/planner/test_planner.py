@@ -20,7 +20,11 @@ QUERY = "SELECT TOP 10 id FROM s [RANGE 100 s SLIDE 10 s ON ts] {} ORDER BY x DE
 @pytest.mark.parametrize(
     ("clauses", "part"),
     [
-        (("", "FREQUENCY 2 mins"), "FREQUENCY .* not available in this version yet"),
+        (("", "FREQUENCY 2 mins"), "SLIDE and FREQUENCY contradict each other"),
+        (
+            ("", "USING DP"),
+            "DP plans queries .* as in FREQUENCY 2 MINUTES, or choose one of MINTOPK",
+        ),
         (("", "APPROXIMATE"), "APPROXIMATE is for windows that report at every arrival"),
         (("", "USING RAPF"), "RAPF does not do a window that slides in steps"),
         (("", "USING EAA"), "EAA .* is not available in this version yet"),
@@ -60,6 +64,28 @@ def test_refusals_are_one_sentence(clauses: tuple[str, str], part: str) -> None:
         ),
         ("SELECT TOP 1 x FROM s [RANGE 5 s ON t] ORDER BY x USING PRETOPK", "does not do a window"),
         ("SELECT TOP 1 x FROM s [UNBOUNDED SLIDE 5 ROWS] ORDER BY x USING PRETOPK", "does not do"),
+        ("SELECT TOP 1 x FROM s [ROWS 5 ON t] ORDER BY x FREQUENCY 1 s", "needs a window on time"),
+        (
+            "SELECT TOP 1 x FROM s [UNBOUNDED SLIDE 5 s ON t] ORDER BY x FREQUENCY 9 s",
+            "needs a window on time",
+        ),
+        (
+            "SELECT TOP 1 x FROM s [RANGE 5 s ON t] ORDER BY x FREQUENCY 1 s USING MINTOPK",
+            "USING names the plan .*, and MINTOPK is none: choose one of DP, GREEDY, INCO, IN, NS",
+        ),
+        (
+            "SELECT TOP 1 x FROM s [RANGE 5 s ON t] ORDER BY x FREQUENCY 1 s USING DP (error => 1)",
+            "DP takes no options",
+        ),
+        (
+            "SELECT TOP 1 x FROM s [RANGE 5 s ON t] ORDER BY x LATENESS 1 s LATE REVISE"
+            " FREQUENCY 1 s",
+            "FREQUENCY and LATE REVISE contradict",
+        ),
+        (
+            "SELECT TOP 1 x FROM s [RANGE 5 s ON t] ORDER BY x FREQUENCY 1 s APPROXIMATE",
+            "FREQUENCY is answered exactly",
+        ),
         ("SELECT TOP 1 o FROM s [ROWS 5] COMBINE SUM(v) ACROSS r OBJECT o", "COMBINE .* not avail"),
     ],
 )
@@ -74,6 +100,7 @@ def test_every_algorithm_of_the_design_is_known() -> None:
     assert {a.name for a in algorithms() if a.available and a.family != "uncertain"} == {
         "MINTOPK", "PRETOPK", "SMA", "TMA", "NAIVE",
         "RAPF", "PA", "SA", "RA", "SASF", "SARF", "SAPF", "RASF", "RARF", "SNN", "CPM",
+        "DP", "GREEDY", "INCO", "IN", "NS",
     }  # fmt: skip
     uncertain = [a.name for a in algorithms() if a.family == "uncertain"]
     assert uncertain == ["SCSQ_BUFFER", "SCSQ", "CCSQ", "CSQ", "BS", "NAIVE"]

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 import zipfile
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -42,7 +43,7 @@ def compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         time.sleep(0.1)
         done.append(warm.cache_of(warm.advance_mintopk)[1])
 
-    monkeypatch.setattr(warm, "exercise", exercise)
+    monkeypatch.setitem(warm._EXERCISES, "", exercise)
     monkeypatch.setattr(warm, "cache_of", lambda _: (str(tmp_path), "first"))
     return done
 
@@ -64,16 +65,17 @@ def test_one_of_many_compiles(compiled: list[str]) -> None:
 def test_what_only_some_queries_need_is_compiled_where_it_is_needed(
     compiled: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(warm, "exercise_arrivals", lambda: compiled.append("arrivals"))
+    for kind in ("arrivals", "uncertain"):
+        exercise = partial(compiled.append, kind)
+        monkeypatch.setitem(warm._EXERCISES, kind, exercise)
     monkeypatch.setattr(warm, "warm", warm.warm.__wrapped__)
     warm.warm()
     assert compiled == ["first"]
-    warm.warm(arrivals=True)
-    warm.warm(arrivals=True)
+    warm.warm("arrivals")
+    warm.warm("arrivals")
     assert compiled == ["first", "arrivals"]
-    monkeypatch.setattr(warm, "exercise_uncertain", lambda: compiled.append("uncertain"))
-    warm.warm(uncertain=True)
-    warm.warm(uncertain=True)
+    warm.warm("uncertain")
+    warm.warm("uncertain")
     assert compiled == ["first", "arrivals", "uncertain"]
 
 
@@ -102,7 +104,7 @@ def test_a_failure_to_compile_is_told_and_not_noted(
     def fail() -> None:
         raise RuntimeError("no compiler")
 
-    monkeypatch.setattr(warm, "exercise", fail)
+    monkeypatch.setitem(warm._EXERCISES, "", fail)
     with pytest.raises(RuntimeError, match="no compiler"):
         warm.warm.__wrapped__()
     assert (tmp_path / warm.NOTE).read_text() == ""
@@ -114,7 +116,7 @@ import json, pkgutil
 from importlib import import_module
 import numpy as np, pyarrow as pa
 import crestline, crestline.kernels
-from crestline.spark.warm import exercise, exercise_arrivals, exercise_uncertain
+from crestline.spark.warm import _EXERCISES
 
 def compiled():
     modules = [import_module(f"crestline.kernels.{m.name}")
@@ -122,9 +124,8 @@ def compiled():
     return {(name, str(signature)) for module in modules for name, kernel in vars(module).items()
             for signature in getattr(kernel, "signatures", ())}
 
-exercise()
-exercise_arrivals()
-exercise_uncertain()
+for exercise in _EXERCISES.values():
+    exercise()
 before = compiled()
 times = np.arange(0, 4_000_000_000, 1_000_000).astype("datetime64[us]")
 table = pa.table({"ts": times, "symbol": ["A", "B"] * 2000, "price": np.arange(4000.0) % 97})

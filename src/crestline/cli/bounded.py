@@ -6,7 +6,9 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from shutil import copyfileobj
+from tempfile import SpooledTemporaryFile
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, cast
 
 from crestline.cli.engine import spark
 from crestline.cli.output import Outputs, TextWriter, destinations
@@ -22,60 +24,53 @@ if TYPE_CHECKING:
 
     from crestline.cli.output import Writer
     from crestline.cli.request import Request
-    from crestline.language import Query
 
 #: A writer, and the name of its file if it has one.
 Target = tuple["Writer", str | None]
+#: Turns a batch into text.
+Lines = Callable[["pa.RecordBatch"], bytes]
+#: Bytes that wait in memory until it is a query's turn on stdout; more wait in a file.
+_IN_MEMORY = 1 << 26
 
 
 def run_here(request: Request) -> RunSummary:
-    """One query after another, each written as it goes."""
-    # Every query is planned and every source opened before anything is written.
-    runs = {name: _QueryRun(name, query, request) for name, query in request.queries.items()}
-    with Outputs() as outputs:
-        targets = _targets(outputs, request, {name: run.schema for name, run in runs.items()})
-        set_aside = _set_aside(outputs, request)
-        summaries = [run.run(*targets[name], set_aside) for name, run in runs.items()]
-    return RunSummary("local", summaries, request.rejects)
+    """All queries at once, each written as it goes; those on one stream share their work."""
+    shown = RowsProgress("", None)
+    set_aside: Callable[[Any], None] = lambda table: None  # noqa: E731
 
-
-class _QueryRun:
-    """One query's way from its stream to its writer."""
-
-    def __init__(self, name: str, query: Query, request: Request) -> None:
-        self._name, self._quiet = name, request.quiet
-        self._set_aside: Callable[[Any], None] = lambda table: None
-        self._progress = RowsProgress(name, None)
-        self._bounded = BoundedRun(query, name, request.streams, request.strict, self._read)
-        self.schema = self._bounded.schema
-
-    def _read(self, rows: int) -> None:
-        self._progress(rows)
+    def read(rows: int) -> None:
+        shown(rows)
         # Taken all along, so that bad records do not pile up in memory.
-        self._set_aside(self._bounded.take_rejects())
+        set_aside(bounded.take_rejects())
 
-    def run(
-        self, writer: Writer, output: str | None, set_aside: Callable[[Any], None]
-    ) -> QuerySummary:
-        self._set_aside = set_aside
+    # Every query is planned and every source opened before anything is written.
+    bounded = BoundedRun(request.queries, request.streams, request.strict, read)
+    schemas = {name: bounded.schema_of(name) for name in request.queries}
+    title = f"{len(schemas)} queries" if len(schemas) > 1 else next(iter(schemas))
+    with Outputs() as outputs:
+        targets = _targets(outputs, request, schemas)
+        set_aside = _set_aside(outputs, request)
         began = time.perf_counter()
-        with RowsProgress(self._name, self._bounded.rows, quiet=self._quiet) as self._progress:
-            for table in self._bounded:
-                writer.write(table)
-            set_aside(self._bounded.take_rejects())
+        with RowsProgress(title, bounded.rows, quiet=request.quiet) as shown:
+            for name, table in bounded:
+                targets[name][0].write(table)
+            set_aside(bounded.take_rejects())
         seconds = time.perf_counter() - began
-        _end(writer, output)
-        return QuerySummary(self._name, self._bounded.metrics, seconds, output)
+        for writer, output in targets.values():
+            _end(writer, output)
+        summaries = [
+            QuerySummary(name, bounded.metrics(name), seconds, output)
+            for name, (_, output) in targets.items()
+        ]
+    return RunSummary("local", summaries, request.rejects)
 
 
 def run_on_spark(request: Request) -> RunSummary:
     """All queries in one go. What can be wrong with them is told before Spark starts."""
     from crestline.spark.bounded import run_bounded
 
-    schemas = {
-        name: BoundedRun(query, name, request.streams).schema
-        for name, query in request.queries.items()
-    }
+    planned = BoundedRun(request.queries, request.streams)
+    schemas = {name: planned.schema_of(name) for name in request.queries}
     with Outputs() as outputs:
         targets = _targets(outputs, request, schemas)
         set_aside = _set_aside(outputs, request)
@@ -137,31 +132,51 @@ def _targets(
         }
         opened = {path: outputs.open(path, schema) for path, schema in widest.items()}
         return {name: (opened[path], str(path)) for name, path in paths.items()}
+    first = next(iter(schemas))
     if request.as_json:
-        return {name: (TextWriter(sys.stdout.buffer, json_lines), None) for name in schemas}
+        return {name: (_Lines(json_lines, b"", first=name == first), None) for name in schemas}
     if sys.stdout.isatty():
         return {name: (Shown(name, request.show), None) for name in schemas}
-    first = next(iter(schemas))
-    return {name: (_Tabbed(schema, first=name == first), None) for name, schema in schemas.items()}
+    return {
+        name: (_Lines(tab_lines, _header(schema, first=name == first), first=name == first), None)
+        for name, schema in schemas.items()
+    }
 
 
-class _Tabbed:
-    """Tab-separated lines on stdout; queries after the first begin with an empty line."""
+def _header(schema: pa.Schema, *, first: bool) -> bytes:
+    """The names of the columns; queries after the first begin with an empty line."""
+    return tab_header(schema) if first else b"\n" + tab_header(schema)
 
-    def __init__(self, schema: pa.Schema, *, first: bool) -> None:
-        self._header = tab_header(schema) if first else b"\n" + tab_header(schema)
+
+class _Lines:
+    """Lines on stdout, one query after another: rows of all but the first wait for their turn, in a
+    file if they are many."""
+
+    def __init__(self, lines: Lines, header: bytes, *, first: bool) -> None:
+        self._lines, self._header = lines, header
+        self._waiting: IO[bytes] | None = None
+        if not first:
+            self._waiting = SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115  (``close`` does)
         self._writer: Writer | None = None
 
     def _begun(self) -> Writer:
         if self._writer is None:
-            self._writer = TextWriter(sys.stdout.buffer, tab_lines, self._header)
+            out = sys.stdout.buffer if self._waiting is None else self._waiting
+            self._writer = TextWriter(cast(BinaryIO, out), self._lines, self._header)
         return self._writer
 
     def write(self, table: Any) -> None:
         self._begun().write(table)
 
     def close(self) -> None:
-        self._begun().close()
+        writer = self._begun()
+        if self._waiting is None:
+            writer.close()
+            return
+        self._waiting.seek(0)
+        copyfileobj(self._waiting, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+        self._waiting.close()
 
 
 __all__ = ["run_here", "run_on_spark"]

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
-from typing import Annotated
+import sys
+from pathlib import Path
+from shutil import get_terminal_size
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from crestline.cli.arguments import query_text
+from crestline.cli.errors import Misuse
+
+if TYPE_CHECKING:
+    from crestline.language import Query
 
 
 def explain(
@@ -23,8 +29,20 @@ def explain(
     as_json: Annotated[
         bool, typer.Option("--json", help="As a JSON list, an object for each query.")
     ] = False,
+    picture: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATH.png",
+            help="Of queries with FREQUENCY, also draw when each is computed, by every plan, and"
+            " what that costs.",
+        ),
+    ] = None,
 ) -> None:
     """Say how a query would be run: algorithm and why, panes, records kept.
+
+    Of several queries also who shares what with whom. Of queries with FREQUENCY
+    the plan as a timeline, what it costs a minute by every plan, and what
+    sharing saves: a computation costs the largest k that it is for.
 
     Reads no data. "k H_C" is k times (1 + 1/2 + ... + 1/C), where C is the
     number of panes in a window.
@@ -32,6 +50,7 @@ def explain(
     \b
     [bold]Examples[/]
       crestline explain --query top.sql
+      crestline explain --query many.sql --picture plan.png
       crestline explain 'SELECT TOP 10 symbol FROM trades
         [RANGE 10 MINUTES SLIDE 1 MINUTE ON ts] ORDER BY price DESC'
     """
@@ -39,13 +58,45 @@ def explain(
     from crestline.local import named_queries
 
     queries = named_queries(query_text(query, query_file))
-    if len(queries) > 1:  # told apart by their names also where they were given none
-        queries = {name: replace(single, name=name) for name, single in queries.items()}
-    plans = [planner.plan(single) for single in queries.values()]
     if as_json:
-        print(json.dumps([planner.facts(plan) for plan in plans], indent=2))
+        print(json.dumps(planner.sharing_facts(queries), indent=2))
     else:
-        print("\n\n".join(planner.explain(plan) for plan in plans))
+        print(planner.explain_all(queries, width=_width()))
+    if picture is not None:
+        _draw(queries, picture)
+
+
+def _width() -> int:
+    return max(60, min(120, get_terminal_size((78, 24)).columns - 1))
+
+
+def _draw(queries: dict[str, Query], path: str) -> None:
+    from crestline import planner
+    from crestline.cli.plan_picture import plan_picture
+    from crestline.planner.explain import duration
+
+    if Path(path).suffix.lower() != ".png":
+        raise Misuse(f"--picture {path!r}: pictures are PNG files, name it something.png")
+    drawn = [
+        (bundle, plans)
+        for bundle in planner.arrange(queries)
+        if isinstance(bundle.plan, planner.SharedPlan)
+        and (plans := planner.execution_plans(bundle.plan))
+    ]
+    if not drawn:
+        raise Misuse(
+            "--picture draws the plans of queries with FREQUENCY, and none of these has it"
+        )
+    for number, (bundle, plans) in enumerate(drawn, 1):
+        target = Path(path)
+        if len(drawn) > 1:
+            target = target.with_stem(f"{target.stem}-{number}")
+        names = list(bundle.queries)
+        title = (
+            names[0] if len(names) == 1 else f"{len(names)} queries on {bundle.plan.query.stream}"
+        )
+        target.write_bytes(plan_picture(plans, duration, title))
+        print(f"drawn: {target}", file=sys.stderr)
 
 
 __all__ = ["explain"]

@@ -74,8 +74,7 @@ def follow(request: Request, following: Following) -> RunSummary:
         tally = _Tally(request, results, resumed)
         if not _wait_for_the_first(path, stream, following, request.quiet):
             return tally.summary(following, rejects)
-        for name, query in request.queries.items():
-            BoundedRun(query, name, request.streams)  # says which column is missing
+        BoundedRun(request.queries, request.streams)  # says which column is missing
         started = stack.enter_context(spark(request.master, request.conf, quiet=request.quiet))
         asked = stack.enter_context(interrupts())
         show, draw = _shown(request, stack)

@@ -292,7 +292,10 @@ class Clauses(Cursor):
 
     def _using(self) -> dict[str, Any]:
         self.expect("USING")
-        found: dict[str, Any] = {"using": self.name("the name of an algorithm").upper()}
+        # One of them is called IN, which no other name may be.
+        named = self.takes("IN")
+        using = "IN" if named else self.name("the name of an algorithm").upper()
+        found: dict[str, Any] = {"using": using}
         if self.takes_symbol("("):
             token = self.token
             options = self.listed(self._option)

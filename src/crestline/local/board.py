@@ -356,10 +356,10 @@ class Board:
             ids = now[now_from[place] : now_from[place + 1]]
             places = np.searchsorted(keys, place * len(records) + ids)
             self._shown[query] = records[ids], scores[places]
-        at, query, change, rank, previous, record = rows.reshape(-1, 6).T
+        at, query, change, rank, previous, record = rows
         by_place = np.where(change == 0, previous, rank)
         order = np.lexsort((by_place, change != 0, query, at))
-        at, query, change, rank, previous, record = rows.reshape(-1, 6)[order].T
+        at, query, change, rank, previous, record = rows[:, order]
         score = scores[np.searchsorted(keys, query * len(records) + record)]
         return self._rows(queries[query], at, change, rank, previous, records[record], score)
 

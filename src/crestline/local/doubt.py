@@ -51,6 +51,11 @@ class Doubts:
             rule = np.where(rule == missing, -1, rule)
         return rule, self._groups.encode(columns, count, of_none=0)
 
+    def of_kept(self, kept: pa.Table) -> Doubt:
+        """The doubts about the kept records."""
+        rule, group = self._codes(kept, kept.num_rows)
+        return Doubt(np.asarray(kept.column("_probability").to_numpy()), rule, group)
+
     def outgrown(self, kept: int) -> bool:
         """Whether far more values are known than the kept records can have."""
         return max(len(self._rules), len(self._groups)) > 2 * kept + _SLACK

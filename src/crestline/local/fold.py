@@ -1,4 +1,7 @@
-"""One query's records, folded into the little that must be kept; its results, as they fall due.
+"""A stream's records, folded into the little that must be kept; the results, as they fall due.
+
+One query, or several that share an operator (``planner.shared``): they see the same records in the
+same order, and differ in when they are answered, in how many records and how they are told.
 
 The operator holds numbers, this holds the columns of the records that the operator keeps (and of
 those shown last, for EMIT CHANGES), in one table whose row numbers are the operator's ids.
@@ -11,25 +14,30 @@ where their partitions live, and results fall due at a watermark that somebody e
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
 
-from crestline.core.errors import StateError
-from crestline.core.operator import Reported
+from crestline.core.operator import Operator, Reported
 from crestline.core.state import pack, unpack
 from crestline.core.window import RangeWindow, UnboundedWindow, counts_rows
 from crestline.kernels.order import find_late, is_ascending
+from crestline.language import Query
 from crestline.local.doubt import Doubts, refuse_rules_above_one, uncertain
 from crestline.local.gate import Admitted, Rejects, table_bytes, table_from
+from crestline.local.joining import begin_after, converted, shared, told_changes
 from crestline.local.kept import Kept
 from crestline.local.metrics import Clock, Metrics, WindowCount
 from crestline.local.partitions import Partitions
 from crestline.local.reorder import Reorder
 from crestline.local.revise import Revisions
-from crestline.local.rows import ChangeLog, RowBuilder
-from crestline.planner import Plan
+from crestline.local.rows import ChangeLog
+from crestline.local.views import Named, Views
+from crestline.planner import Bundle, Plan, SharedPlan
+from crestline.planner.shared import demand_of
+from crestline.sharing import SharedAgenda
 from crestline.types import Ints
 
 LONG_AGO = -(1 << 62)
@@ -40,34 +48,41 @@ _SLACK = 8192
 
 
 class Fold:
-    """The run of a plan over admitted records whose columns play the roles in ``roles``."""
+    """The run of a bundle of queries over admitted records whose columns play the roles in
+    ``roles``."""
 
     def __init__(
         self,
-        plan: Plan,
+        bundle: Bundle,
         roles: pa.Schema,
         *,
-        name: str,
         rejects: Rejects,
         texts: frozenset[str] = frozenset(),
     ) -> None:
+        plan = bundle.plan
         query = plan.query
-        self.plan, self.query, self.name, self.roles = plan, query, name, roles
+        self.plan, self.query, self.roles = plan, query, roles
         self.texts = texts
         self.metrics = Metrics()
         self.rejects = rejects
-        self._rows = RowBuilder(query, name, roles)
-        self._operator = plan.operator()
+        self._views = Views(bundle.queries, roles)
+        self._rows = self._views.rows
+        self._agenda: SharedAgenda | None = None
+        self._operator: Operator
+        if isinstance(plan, SharedPlan):
+            self._agenda = plan.agenda()
+            self._operator = plan.operator_with(self._agenda)
+        else:
+            self._operator = plan.operator()
         self._partitions = Partitions(self._rows.partition_schema)
         self._latest = LONG_AGO
         self._counted = counts_rows(query.window)
         self._reorder = Reorder(query) if self._counted and query.window.on else None
         self._kept = Kept(query, roles, texts)
         self._doubts = None if query.probability is None else Doubts(query, roles)
-        self._log: ChangeLog | None = None
-        if query.emit == "CHANGES":
-            self._log = ChangeLog(uncertain=self._doubts is not None)
-        self._revisions = Revisions(plan) if query.late == "REVISE" else None
+        self._revisions: Revisions | None = None
+        if isinstance(plan, Plan) and query.late == "REVISE":
+            self._revisions = Revisions(plan)
         width = query.window.width if isinstance(query.window, RangeWindow) else None
         self._window_count = WindowCount(width)
         self._step: int | None = None  # the last window end that was passed, in slides
@@ -75,39 +90,51 @@ class Fold:
         self._merged: list[Admitted] = []  # merged records that wait to be counted
 
     @property
-    def schema(self) -> pa.Schema:
-        """Of every table of results."""
-        return self._rows.schema
+    def queries(self) -> dict[str, Query]:
+        """The queries that are answered, by name."""
+        return self._views.queries
+
+    def schema(self, name: str) -> pa.Schema:
+        """Of every table of a query's results."""
+        return self._rows.schema(self.queries[name].emit)
+
+    def metrics_of(self, name: str) -> Metrics:
+        """The counts of one query: its own results, and what is common to all that share."""
+        rows = self._views.result_rows.get(name, 0)
+        return replace(self.metrics, result_rows=rows, sharing=len(self.queries))
 
     # -- in one process -----------------------------------------------------------------------
 
-    def push(self, admitted: Admitted) -> Iterator[pa.Table]:
+    def push(self, admitted: Admitted) -> Iterator[Named]:
         """Take records in, in the order of their arrival; yield the result rows that fall due."""
         return self._timed_steps(self._process(admitted))
 
-    def finish(self) -> Iterator[pa.Table]:
+    def finish(self) -> Iterator[Named]:
         """The end of a bounded stream: yield what is still due."""
         return self._timed_steps(self._flush())
 
-    def _timed_steps(self, steps: Iterator[pa.Table]) -> Iterator[pa.Table]:
+    def _timed_steps(self, steps: Iterator[Named]) -> Iterator[Named]:
         """The steps' tables that hold anything, counted; the consumer's time is not ours."""
         while True:
             with Clock(self.metrics):
-                table = next(steps, None)
-                self.metrics.keeps(self._records_kept())
+                found = next(steps, None)
+                if found is None:  # between two pushes: while one is handled, its records wait
+                    self.metrics.keeps(self._records_kept())
                 self.metrics.rejected = dict(self.rejects.counts)
                 self.metrics.approximation = self._operator.notes()
                 known = len(self._partitions)
                 self.metrics.partitions = max(self.metrics.partitions, known)
                 if self._doubts is not None:
                     self._count_false_promises()
-            if table is None:
+            if found is None:
                 return
+            name, table = found
             if table.num_rows:
                 self.metrics.result_rows += table.num_rows
-                yield table
+                self._views.count(name, table.num_rows)
+                yield found
 
-    def _process(self, admitted: Admitted) -> Iterator[pa.Table]:
+    def _process(self, admitted: Admitted) -> Iterator[Named]:
         latest = self._latest
         if self._reorder is not None:
             admitted = self._drop_late(admitted)
@@ -139,15 +166,19 @@ class Fold:
         passed, self._step = step != self._step, step
         return passed
 
-    def _flush(self) -> Iterator[pa.Table]:
+    def _flush(self) -> Iterator[Named]:
         if self._reorder is not None:
             yield from self._count(self._reorder.release(None, None))
         elif self.query.window.on is not None and self._latest > LONG_AGO:
             if self._revisions is not None:
                 yield from self._corrections()
-            yield from self._advance(self._last_due())
+            if isinstance(self.plan, SharedPlan):
+                self._break_ties()
+                yield from self._tell(shared(self._operator).finish(self._latest))
+            else:
+                yield from self._advance(self._last_due())
 
-    def _count(self, admitted: Admitted) -> Iterator[pa.Table]:
+    def _count(self, admitted: Admitted) -> Iterator[Named]:
         """Records that count in this order, and the results they bring."""
         for part in self._portions(admitted):
             self._observe(part)
@@ -156,11 +187,8 @@ class Fold:
 
     def _portions(self, admitted: Admitted) -> Iterator[Admitted]:
         """Pieces small enough where results come with every few records."""
-        panes = self.query.window.panes
-        if self._counted:
-            rows = max(1, _PORTION * panes.length * panes.slide // self.query.k)
-        elif panes.on_arrival:
-            rows = max(1, _PORTION // self.query.k)
+        if self._counted or self.query.window.panes.on_arrival:
+            rows = max(1, int(_PORTION / self._views.rows_a_record))
         else:
             rows = len(admitted)
         for start in range(0, len(admitted), rows):
@@ -277,10 +305,10 @@ class Fold:
         columns = pa.table({"time": late.columns.column("_time").cast(_MOMENT).cast(kind)})
         reject_late(self.rejects, Admitted(columns, late.rows, late.score, late.time))
 
-    def due(self, latest: int | None) -> Iterator[pa.Table]:
+    def due(self, latest: int | None) -> Iterator[Named]:
         return self._timed_steps(self._fall_due(latest))
 
-    def _fall_due(self, latest: int | None) -> Iterator[pa.Table]:
+    def _fall_due(self, latest: int | None) -> Iterator[Named]:
         if latest is not None:
             self._latest = max(self._latest, latest)
         if self._counted:
@@ -314,9 +342,8 @@ class Fold:
         return pack(self.state())
 
     def from_bytes(self, state: bytes) -> Self:
-        fold = type(self)(
-            self.plan, self.roles, name=self.name, rejects=self.rejects, texts=self.texts
-        )
+        bundle = Bundle(self.queries, self.plan)
+        fold = type(self)(bundle, self.roles, rejects=self.rejects, texts=self.texts)
         fold.restore(unpack(state))
         return fold
 
@@ -337,22 +364,17 @@ class Fold:
             return self._latest
         return (self._latest // window.slide + 1) * window.slide
 
-    def _advance(self, until: int | None) -> Iterator[pa.Table]:
+    def _advance(self, until: int | None) -> Iterator[Named]:
         self._break_ties()
-        for reported in self._operator.advance_gradually(until):
-            if self._log is not None:
-                count = max(1, len(self._partitions))
-                changes = self._log.changes(reported, count, len(self._kept))
-                yield self._rows.changes(*changes, self._kept.table, self._partitions)
-            elif len(reported):
-                yield self._snapshots(reported)
+        yield from self._tell(self._operator.advance_gradually(until))
         if self._revisions is not None and until is not None:
             self._revisions.reported_until = max(self._revisions.reported_until, until)
         self._compact()
         self._forget_partitions()
 
-    def _snapshots(self, reported: Reported, revision: Ints | None = None) -> pa.Table:
-        return self._rows.snapshots(reported, self._kept.table, self._partitions, revision)
+    def _tell(self, portions: Iterator[Reported]) -> Iterator[Named]:
+        for reported in portions:
+            yield from self._views.tables(reported, self._kept.table, self._partitions)
 
     def _break_ties(self) -> None:
         revised = self._revisions is not None
@@ -370,7 +392,7 @@ class Fold:
 
     # -- late records that correct the past ---------------------------------------------------
 
-    def _process_revising(self, admitted: Admitted) -> Iterator[pa.Table]:
+    def _process_revising(self, admitted: Admitted) -> Iterator[Named]:
         """As ``_process``; late records wait until a next result falls due, then correct."""
         revisions = self._revisions
         assert revisions is not None and admitted.time is not None
@@ -406,7 +428,7 @@ class Fold:
                 yield from self._corrections()
                 yield from self._advance(until)
 
-    def _corrections(self) -> Iterator[pa.Table]:
+    def _corrections(self) -> Iterator[Named]:
         """Take the late records in, replay what they touch and report what came out different."""
         revisions = self._revisions
         assert revisions is not None
@@ -424,9 +446,68 @@ class Fold:
             uncertain(operator).overfull += uncertain(running).overfull
         self._operator = operator
         if len(reported):
-            yield self._snapshots(reported, revision)
+            tables = self._views.tables(reported, self._kept.table, self._partitions, revision)
+            yield from tables
+
+    # -- queries that come and go -------------------------------------------------------------
+
+    def join(self, name: str, query: Query) -> int | None:
+        """Answer one query more with what is kept for the others; ``sharing_key`` says that it can
+        be. It sees the records from the time on that is returned, or all (None)."""
+        plan = SharedPlan({**self.queries, name: query})
+        if not isinstance(self.plan, SharedPlan):
+            self._share(SharedPlan(self.queries))
+        begin = None if self._latest == LONG_AGO else begin_after(self._latest, plan)
+        since = LONG_AGO if begin is None else begin
+        if self._agenda is not None:
+            self._agenda.add(name, plan.ask(name).slide)
+            if query.frequency is not None:
+                assert self._agenda.schedule is not None
+                self._agenda.schedule.add(demand_of(name, query), max(since, 0))
+        shared(self._operator).add(plan.ask(name, since))
+        self._views.add(name, query)
+        self._take_plan(plan)
+        return begin
+
+    def leave(self, name: str) -> None:
+        """Answer a query no more; others must stay."""
+        number = self._views.remove(name)
+        if self._agenda is not None:
+            self._agenda.remove(number)
+            schedule = self._agenda.schedule
+            if schedule is not None and any(d.name == name for d in schedule.demands):
+                schedule.remove(name, max(self._latest, schedule.last_change))
+        shared(self._operator).remove(number)
+        self._take_plan(SharedPlan(self.queries))
+
+    def _take_plan(self, plan: SharedPlan) -> None:
+        self.plan, self.query, self._step = plan, plan.query, None
+
+    def _share(self, plan: SharedPlan) -> None:
+        """Go on with an operator that others can join."""
+        self._take_plan(plan)
+        self._agenda = plan.agenda()
+        self._break_ties()
+        known = self._operator
+        doubt = None if self._doubts is None else self._doubts.of_kept(self._kept.table)
+        operator = plan.operator_with(self._agenda)
+        self._operator = converted(operator, known.ids(), self._kept, doubt)
+        self._break_ties()
+        if self._latest > LONG_AGO:
+            for _ in self._operator.advance_gradually(self._due_until()):
+                pass  # all of this has been told
+
+    @property
+    def plans(self) -> list[str]:
+        """What was planned anew while the queries ran, in sentences."""
+        schedule = None if self._agenda is None else self._agenda.schedule
+        return [] if schedule is None else told_changes(schedule)
 
     # -- memory, metrics, state ---------------------------------------------------------------
+
+    @property
+    def _log(self) -> ChangeLog | None:
+        return self._views.log
 
     def _compact(self, slack: int = _SLACK) -> None:
         """Forget the columns of records that nobody refers to any more."""
@@ -510,13 +591,16 @@ class Fold:
         self._compact(slack=0)
         self._forget_partitions(slack=64)
         state: dict[str, Any] = {
-            "query": str(self.query),
+            "queries": self._views.texts(),
             "latest": int(self._latest),
             "arrived": self._arrived,
             "kept": self._kept.state(),
             "operator": self._operator.state(),
             "metrics": self.metrics.as_dict() | {"seconds": 0.0},
+            "result_rows": dict(self._views.result_rows),
         }
+        if self._agenda is not None:
+            state["agenda"] = self._agenda.state()
         if self.query.partition_by:
             state["partitions"] = table_bytes(self._partitions.table())
         if self._log is not None:
@@ -529,14 +613,15 @@ class Fold:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Become the one whose ``state()`` this was."""
-        if state["query"] != str(self.query):
-            raise StateError(
-                "this state belongs to another query: resume it with the same text, which was\n"
-                + state["query"]
-            )
+        self._views.restore(state["queries"], state["result_rows"])
         self._latest, self._arrived = state["latest"], state["arrived"]
         self._kept.restore(state["kept"])
-        self._operator = type(self._operator).from_state(state["operator"])
+        if isinstance(self.plan, SharedPlan):
+            if self._agenda is not None:
+                self._agenda = SharedAgenda.from_state(state["agenda"])
+            self._operator = self.plan.restored(state["operator"], self._agenda)
+        else:
+            self._operator = type(self._operator).from_state(state["operator"])
         for name, value in state["metrics"].items():
             setattr(self.metrics, name, value)
         self.rejects.counts = dict(self.metrics.rejected)

@@ -22,6 +22,8 @@ class Metrics:
     kept_peak: int = 0
     window_records_peak: int = 0
     seconds: float = 0.0
+    #: How many queries share what is kept.
+    sharing: int = 1
     #: Results in which the probabilities of records that exclude one another exceeded 1.
     rules_above_one: int = 0
     #: Of an approximate answer: the bound, for which streams it holds, and who answers.

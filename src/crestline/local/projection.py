@@ -16,6 +16,7 @@ touch nothing but the batch.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any
@@ -57,12 +58,28 @@ class Projection:
         self.texts = check_role_types(query, self.schema, typed)
 
     @property
+    def spelled(self) -> dict[str, str]:
+        """The stream's names of the columns, by how the query spells them."""
+        return self._names
+
+    @property
+    def expressions(self) -> list[str]:
+        """What has to be computed, as DuckDB reads it."""
+        return list(self._computed.values())
+
+    @property
     def columns(self) -> list[str]:
         """The columns of the stream that are needed, as the stream spells them."""
         return list(dict.fromkeys(self._names.values()))
 
-    def __call__(self, batch: pa.Table | pa.RecordBatch, check: bool = True) -> pa.Table:
-        """The roles' columns for a batch that has at least the needed columns."""
+    def __call__(
+        self,
+        batch: pa.Table | pa.RecordBatch,
+        check: bool = True,
+        computed: Mapping[str, pa.ChunkedArray] | None = None,
+    ) -> pa.Table:
+        """The roles' columns for a batch that has at least the needed columns; ``computed`` are the
+        values of expressions that somebody has worked out already (see ``Expressions``)."""
         if check:
             for given in self._names.values():
                 if given not in batch.schema.names:
@@ -72,27 +89,71 @@ class Projection:
         else:
             table = batch
         arrays = {role: table.column(name) for role, name in self._plain.items()}
-        if self._computed:
-            arrays |= self._compute(table)
+        if computed is not None:
+            arrays |= {role: computed[sql] for role, sql in self._computed.items()}
+        elif self._computed:
+            arrays |= compute(self._connect(), table, self._computed, self.query.stream)
         return pa.table({role: arrays[role] for role in roles(self.query)})
 
-    def _compute(self, table: pa.Table) -> dict[str, pa.ChunkedArray]:
+    def _connect(self) -> duckdb.DuckDBPyConnection:
         if self._connection is None:
             self._connection = closed_connection()
-        selected = ", ".join(f"{sql} AS {role}" for role, sql in self._computed.items())
-        self._connection.register("crestline_batch", _widened(table))
-        try:
-            found = self._connection.sql(f"SELECT {selected} FROM crestline_batch")
-            computed = found.to_arrow_table()
-        except duckdb.Error as error:
-            reason = str(error).split("\n")[0]
-            raise SourceError(
-                f"stream {self.query.stream!r}: an expression cannot be computed: {reason}."
-                " TRY_CAST turns values that do not fit into NULL."
-            ) from None
-        finally:
-            self._connection.unregister("crestline_batch")
-        return {role: computed.column(role) for role in self._computed}
+        return self._connection
+
+
+class Expressions:
+    """The expressions of several queries on one stream, each worked out once for all."""
+
+    def __init__(self, projections: Sequence[Projection]) -> None:
+        #: Those that spell the stream's columns alike; names differ in more than their case.
+        self._names: dict[str, str] = {}
+        self._sql: dict[str, str] = {}
+        self._sharing: set[Projection] = set()
+        self._stream = projections[0].query.stream
+        self._connection = closed_connection()
+        known: dict[str, str] = {}
+        for projection in projections:
+            names = projection.spelled
+            if any(known.get(name.casefold(), name) != name for name in names):
+                continue
+            known |= {name.casefold(): name for name in names}
+            self._names |= names
+            self._sharing.add(projection)
+            for sql in projection.expressions:
+                self._sql.setdefault(sql, f"e{len(self._sql)}")
+
+    def __call__(self, batch: pa.Table | pa.RecordBatch) -> dict[str, pa.ChunkedArray]:
+        """The values of all expressions for a batch."""
+        if not self._sql:
+            return {}
+        columns = [_usable(batch.column(name)) for name in self._names.values()]
+        table = pa.table(columns, names=list(self._names))
+        roles = {role: sql for sql, role in self._sql.items()}
+        found = compute(self._connection, table, roles, self._stream)
+        return {sql: found[role] for sql, role in self._sql.items()}
+
+    def serve(self, projection: Projection) -> bool:
+        """Whether the projection finds all its expressions here."""
+        return projection in self._sharing
+
+
+def compute(
+    connection: duckdb.DuckDBPyConnection, table: pa.Table, wanted: Mapping[str, str], stream: str
+) -> dict[str, pa.ChunkedArray]:
+    """The values of expressions, by the names they are wanted under."""
+    selected = ", ".join(f"{sql} AS {name}" for name, sql in wanted.items())
+    connection.register("crestline_batch", _widened(table))
+    try:
+        computed = connection.sql(f"SELECT {selected} FROM crestline_batch").to_arrow_table()
+    except duckdb.Error as error:
+        reason = str(error).split("\n")[0]
+        raise SourceError(
+            f"stream {stream!r}: an expression cannot be computed: {reason}."
+            " TRY_CAST turns values that do not fit into NULL."
+        ) from None
+    finally:
+        connection.unregister("crestline_batch")
+    return {name: computed.column(name) for name in wanted}
 
 
 def check_role_types(query: Query, schema: pa.Schema, typed: bool) -> frozenset[str]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from crestline.core.operator import Reported
-from crestline.core.window import RangeWindow, RowsWindow, counts_rows
+from crestline.core.window import RangeWindow, RowsWindow, Window, counts_rows
 from crestline.kernels.changes import diff_snapshots, diff_uncertain_snapshots
 from crestline.language import Query
 from crestline.local.partitions import Partitions, plain_type
@@ -16,13 +18,18 @@ from crestline.types import Bools, Floats, Ints
 
 _MOMENT = pa.timestamp("us", "UTC")
 _CHANGES = pa.array(["leave", "move", "enter"])
+#: The width of a window from which nothing expires.
+_UNBOUNDED = -1
 
 
 class RowBuilder:
-    """Builds the tables of one query's results; all have ``schema``."""
+    """Builds the tables of the results of one query, or of several that differ only in k, in their
+    windows and in what they emit; all of one kind have the same ``schema``."""
 
-    def __init__(self, query: Query, name: str, columns: pa.Schema) -> None:
-        self._query, self._name = query, name
+    def __init__(self, queries: Mapping[str, Query], columns: pa.Schema) -> None:
+        query = next(iter(queries.values()))
+        self._query = query
+        self.set_queries(list(queries.items()))
         self._counted = counts_rows(query.window)
         self._at = pa.int64() if self._counted else _MOMENT
         self.partition_schema = pa.schema(
@@ -40,39 +47,47 @@ class RowBuilder:
         selected = [
             (name, plain_type(columns.field(role).type)) for name, role in self._selected.items()
         ]
-        head = [("query", pa.string())]
-        if query.emit == "CHANGES":
-            head.append(("at", self._at))
-            ranks = [
-                ("change", pa.string()),
-                ("rank", pa.int64()),
-                ("previous_rank", pa.int64()),
-            ]
-        else:
-            head += [("window_start", self._at), ("window_end", self._at)]
-            ranks = [("rank", pa.int64())]
         tail = [("score", pa.float64())]
         if query.probability is not None:
             tail.append(("probability", pa.float64()))
         if query.late == "REVISE":
             tail.append(("revision", pa.int64()))
-        self.schema = pa.schema([*head, *self.partition_schema, *ranks, *selected, *tail])
+        head = [("query", pa.string()), ("window_start", self._at), ("window_end", self._at)]
+        ranks = [("rank", pa.int64())]
+        end = [*selected, *tail]
+        self._snapshots = pa.schema([*head, *self.partition_schema, *ranks, *end])
+        head = [("query", pa.string()), ("at", self._at)]
+        ranks = [("change", pa.string()), ("rank", pa.int64()), ("previous_rank", pa.int64())]
+        self._changes = pa.schema([*head, *self.partition_schema, *ranks, *end])
+
+    def set_queries(self, queries: Sequence[tuple[str, Query] | None]) -> None:
+        """The queries by their numbers; None stands for one that was removed."""
+        self._names = ["" if known is None else known[0] for known in queries]
+        self._width = np.array(
+            [0 if known is None else _width(known[1].window) for known in queries], np.int64
+        )
+
+    def schema(self, emit: str) -> pa.Schema:
+        """Of every table of SNAPSHOTS, or of CHANGES."""
+        return self._changes if emit == "CHANGES" else self._snapshots
 
     def snapshots(
         self, reported: Reported, kept: pa.Table, partitions: Partitions, revision: Ints | None
-    ) -> pa.Table:
-        """One row a record of each snapshot, by window end, partition values and rank."""
+    ) -> tuple[pa.Table, Ints | None]:
+        """One row a record of each snapshot, by window end, partition values and rank; and whose it
+        is, where several queries share an operator: those of each are together."""
         order = None
         if len(partitions) > 1:
-            order = np.lexsort((partitions.order()[reported.partition], reported.end))
-        if order is not None:
+            keys = [partitions.order()[reported.partition], reported.end]
+            order = np.lexsort(keys if reported.ask is None else [*keys, reported.ask])
             reported = reported.ordered(order)
         count = np.diff(reported.offset)
         end = np.repeat(reported.end, count)
         rank = np.arange(1, len(end) + 1) - np.repeat(reported.offset[:-1], count)
+        ask = None if reported.ask is None else np.repeat(reported.ask, count)
         columns: dict[str, pa.Array | pa.ChunkedArray] = {
-            "query": pa.repeat(self._name, len(end)),
-            "window_start": self._starts(end),
+            "query": self._query_column(ask, len(end)),
+            "window_start": self._starts(end, ask),
             "window_end": pa.array(end).cast(self._at),
             "rank": pa.array(rank),
         }
@@ -84,30 +99,50 @@ class RowBuilder:
             if order is not None:
                 of_snapshot = of_snapshot[order]
             columns["revision"] = pa.array(np.repeat(of_snapshot, count))
-        return pa.table({name: columns[name] for name in self.schema.names}, schema=self.schema)
+        schema = self._snapshots
+        return pa.table({name: columns[name] for name in schema.names}, schema=schema), ask
 
     def changes(
-        self, table: Ints, probability: Floats | None, kept: pa.Table, partitions: Partitions
-    ) -> pa.Table:
-        """One row a change (see ``ChangeLog``): leaves first, then by the new rank."""
-        at, partition, change, rank, previous, id = table.reshape(-1, 6).T
-        by_place = np.where(change == 0, previous, rank)
-        group = partitions.order()[partition] if len(partitions) > 1 else partition
-        order = np.lexsort((by_place, change != 0, group, at))
-        at, partition, change, rank, previous, id = (
-            column[order] for column in (at, partition, change, rank, previous, id)
-        )
+        self, found: Changes, kept: pa.Table, partitions: Partitions
+    ) -> tuple[pa.Table, Ints]:
+        """One row a change, and whose: by query, then leaves first, then by the new rank."""
+        at, whose, change, rank, previous, id = found.table
+        ask, partition = whose, np.zeros(len(whose), np.int64)
+        if len(partitions) > 1:
+            ask, partition = whose % found.queries, whose // found.queries
+        probability = found.probability
+        if len(partitions) > 1 or probability is not None:  # else they come in this order
+            by_place = np.where(change == 0, previous, rank)
+            group = partitions.order()[partition] if len(partitions) > 1 else partition
+            order = np.lexsort((by_place, change != 0, group, at, ask))
+            ask, at, partition, change, rank, previous, id = (
+                column[order] for column in (ask, at, partition, change, rank, previous, id)
+            )
+            probability = None if probability is None else probability[order]
         columns: dict[str, pa.Array | pa.ChunkedArray] = {
-            "query": pa.repeat(self._name, len(at)),
+            "query": self._query_column(ask if found.queries > 1 else None, len(at)),
             "at": pa.array(at).cast(self._at),
             "change": _CHANGES.take(pa.array(change)),
             "rank": pa.array(rank, mask=rank == 0),
             "previous_rank": pa.array(previous, mask=previous == 0),
         }
         if probability is not None:
-            columns["probability"] = pa.array(probability[order])
+            columns["probability"] = pa.array(probability)
         columns |= self._values(partition, id, kept, partitions)
-        return pa.table({name: columns[name] for name in self.schema.names}, schema=self.schema)
+        schema = self._changes
+        return pa.table({name: columns[name] for name in schema.names}, schema=schema), ask
+
+    def _query_column(self, ask: Ints | None, count: int) -> pa.Array | pa.ChunkedArray:
+        if ask is None:
+            return pa.repeat(self._names[0], count)
+        # The rows of a query are together: repeating its name is far quicker than looking it up.
+        cuts = [0, *(np.flatnonzero(np.diff(ask)) + 1).tolist(), count]
+        pieces = [
+            pa.repeat(self._names[ask[start]], stop - start)
+            for start, stop in zip(cuts, cuts[1:], strict=False)
+            if stop > start
+        ]
+        return pa.chunked_array(pieces, pa.string())
 
     def _values(
         self, partition: Ints, id: Ints, kept: pa.Table, partitions: Partitions
@@ -125,32 +160,48 @@ class RowBuilder:
         columns["score"] = pa.array(score if descending else 0.0 - score)
         return columns
 
-    def _starts(self, end: Ints) -> pa.Array:
-        window = self._query.window
-        if isinstance(window, RowsWindow):
-            return pa.array(np.maximum(end - window.rows, 0))
-        if isinstance(window, RangeWindow):
-            return pa.array(end - window.width).cast(self._at)
+    def _starts(self, end: Ints, ask: Ints | None) -> pa.Array:
+        width = self._width[0] if ask is None else self._width[ask]
+        unbounded = np.broadcast_to(width == _UNBOUNDED, len(end))
         if self._counted:
-            return pa.array(np.zeros(len(end), np.int64))
-        return pa.nulls(len(end), _MOMENT)
+            return pa.array(np.where(unbounded, 0, np.maximum(end - width, 0)))
+        return pa.array(end - width, mask=unbounded).cast(self._at)
+
+
+def _width(window: Window) -> int:
+    if isinstance(window, RowsWindow):
+        return window.rows
+    return window.width if isinstance(window, RangeWindow) else _UNBOUNDED
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Changes as columns of (at, whose, change, rank, previous rank, id), where whose is
+    ``partition * queries + query``; of an uncertain stream also the probabilities."""
+
+    table: Ints
+    queries: int
+    probability: Floats | None = None
 
 
 class ChangeLog:
-    """What each partition showed last, and the changes from there."""
+    """What each partition showed last to each query, and the changes from there."""
 
-    def __init__(self, *, uncertain: bool = False) -> None:
+    def __init__(self, *, uncertain: bool = False, queries: int = 1) -> None:
+        self.queries = queries
         self._from = np.zeros(1, np.int64)
         self.shown = np.empty(0, np.int64)
         self._probability = np.empty(0) if uncertain else None
 
-    def changes(self, reported: Reported, partitions: int, ids: int) -> tuple[Ints, Floats | None]:
-        """The changes that the snapshots bring, flat, as rows of (at, partition, change, rank,
-        previous rank, id), and of an uncertain stream the probabilities: a record that leaves has
-        the one that it showed."""
-        more = partitions + 1 - len(self._from)
+    def changes(self, reported: Reported, partitions: int, ids: int) -> Changes:
+        """The changes that the snapshots bring; of an uncertain stream, a record that leaves has
+        the probability that it showed."""
+        more = partitions * self.queries + 1 - len(self._from)
         if more > 0:
             self._from = np.concatenate((self._from, np.full(more, self._from[-1])))
+        if reported.ask is not None:
+            whose = reported.partition * self.queries + reported.ask
+            reported = replace(reported, partition=whose)
         reported = reported.ordered(np.lexsort((reported.end, reported.partition)))
         if self._probability is not None:
             return self._uncertain_changes(reported, self._probability, ids)
@@ -163,11 +214,9 @@ class ChangeLog:
             reported.id,
             np.zeros(ids, np.int64),
         )
-        return table, None
+        return Changes(table, self.queries)
 
-    def _uncertain_changes(
-        self, reported: Reported, shown: Floats, ids: int
-    ) -> tuple[Ints, Floats]:
+    def _uncertain_changes(self, reported: Reported, shown: Floats, ids: int) -> Changes:
         id = np.concatenate((self.shown, reported.id))
         # Where nothing at all is reported, nothing is said of probabilities either.
         told = np.empty(0) if reported.probability is None else reported.probability
@@ -182,9 +231,27 @@ class ChangeLog:
             np.zeros(ids, np.int64),
         )
         self.shown, self._probability = id[entries], probability[entries]
-        changed = table[5::6].copy()
-        table[5::6] = id[changed]
-        return table, probability[changed]
+        changed = table[5].copy()
+        table[5] = id[changed]
+        return Changes(table, self.queries, probability[changed])
+
+    def ask_for(self, queries: int) -> None:
+        """From now on there are so many queries; the new ones have been shown nothing."""
+        count = np.diff(self._from).reshape(-1, self.queries)
+        more = np.zeros((len(count), queries - self.queries), np.int64)
+        every = np.concatenate((count, more), axis=1).ravel()
+        self._from = np.concatenate(([0], np.cumsum(every)))
+        self.queries = queries
+
+    def forget(self, query: int) -> None:
+        """A query was removed: it is shown nothing any more."""
+        count = np.diff(self._from)
+        mine = np.arange(len(count)) % self.queries == query
+        kept = np.repeat(~mine, count)
+        self.shown = self.shown[kept]
+        if self._probability is not None:
+            self._probability = self._probability[kept]
+        self._from = np.concatenate(([0], np.cumsum(np.where(mine, 0, count))))
 
     def rename(self, places: Ints) -> None:
         self.shown = places[self.shown]
@@ -192,13 +259,15 @@ class ChangeLog:
     def showing(self, partitions: int) -> Bools:
         """Which partitions show anything."""
         shows = np.zeros(partitions, np.bool_)
-        shows[: len(self._from) - 1] = np.diff(self._from) > 0
+        mine = (np.diff(self._from) > 0).reshape(-1, self.queries)
+        shows[: len(mine)] = mine.any(axis=1)
         return shows
 
     def keep_partitions(self, kept: Ints) -> None:
         """Forget all partitions but these; the others must not show anything."""
-        known = kept[kept < len(self._from) - 1]
-        self._from = np.concatenate(([0], np.cumsum(np.diff(self._from)[known])))
+        count = np.diff(self._from).reshape(-1, self.queries)
+        known = kept[kept < len(count)]
+        self._from = np.concatenate(([0], np.cumsum(count[known].ravel())))
 
     def state(self) -> dict[str, Any]:
         known = {"from": self._from, "shown": self.shown}

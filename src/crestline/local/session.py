@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,11 +17,14 @@ from crestline.core.order import sort_codes
 from crestline.core.state import pack, unpack
 from crestline.core.window import counts_rows
 from crestline.language import Query, parse_all
-from crestline.local.engine import Engine
 from crestline.local.gate import REJECTS
+from crestline.local.joining import moment
 from crestline.local.metrics import Metrics
-from crestline.local.sources import from_dicts, source
-from crestline.planner import Plan, plan
+from crestline.local.projection import columns_of
+from crestline.local.several import Several
+from crestline.local.sources import Source, from_dicts, source
+from crestline.local.views import Named
+from crestline.planner import plan
 
 
 class Results:
@@ -56,17 +63,17 @@ class Results:
 def run_bounded(
     queries: Mapping[str, Query], streams: Mapping[str, Any], strict: bool = False
 ) -> Results:
-    """All results of the queries over streams that end."""
-    tables: dict[str, pa.Table] = {}
-    metrics: dict[str, Metrics] = {}
-    rejects: list[pa.Table] = []
-    for name, single in queries.items():
-        bounded = BoundedRun(single, name, streams, strict)
-        rows = list(bounded)
-        table = pa.concat_tables([bounded.schema.empty_table(), *rows])
-        tables[name] = _in_order(table, single)
-        metrics[name] = bounded.metrics
-        rejects.append(bounded.take_rejects())
+    """All results of the queries over streams that end; those on one stream share their work."""
+    bounded = BoundedRun(queries, streams, strict)
+    found: dict[str, list[pa.Table]] = {
+        name: [bounded.schema_of(name).empty_table()] for name in queries
+    }
+    rejects = []
+    for name, table in bounded:
+        found[name].append(table)
+    rejects.append(bounded.take_rejects())
+    tables = {name: _in_order(pa.concat_tables(found[name]), queries[name]) for name in queries}
+    metrics = {name: bounded.metrics(name) for name in queries}
     return Results(tables, pa.concat_tables(rejects), metrics)
 
 
@@ -81,131 +88,279 @@ def _in_order(table: pa.Table, query: Query) -> pa.Table:
     return table.take(np.lexsort(keys[::-1]))
 
 
-def named_queries(query: str | Query) -> dict[str, Query]:
+def named_queries(
+    query: str | Query, name: str | None = None, taken: Mapping[str, Query] | None = None
+) -> dict[str, Query]:
     """The queries of a text by their names: ``query``, or ``query_1`` and so on, where they have
-    none."""
+    none. A single one may be called ``name``; names that are ``taken`` are not given again."""
     queries = (query,) if isinstance(query, Query) else parse_all(query)
-    if len(queries) == 1:
-        return {queries[0].name or "query": queries[0]}
+    known = {} if taken is None else taken
+    if name is not None and len(queries) > 1:
+        raise PlanError(f"there are {len(queries)} queries, which cannot all be called {name}")
     named: dict[str, Query] = {}
     for number, single in enumerate(queries, 1):
-        name = single.name or f"query_{number}"
-        if name in named:
-            raise PlanError(f"two queries are called {name}: name them apart")
-        named[name] = single
+        called = name or single.name
+        if called is None and len(queries) == 1 and not known:
+            called = "query"
+        if called is None:
+            number = next(n for n in count(number + len(known)) if f"query_{n}" not in known)
+            called = f"query_{number}"
+        if called in named or called in known:
+            raise PlanError(f"two queries are called {called}: name them apart")
+        named[called] = single
     return named
 
 
 class BoundedRun:
-    """One query over its stream from beginning to end: iterate over it to get result tables."""
+    """Queries over their streams from beginning to end: iterate over it to get the names of queries
+    and tables of their results."""
 
     def __init__(
         self,
-        query: Query,
-        name: str,
+        queries: Mapping[str, Query],
         streams: Mapping[str, Any],
         strict: bool = False,
         progress: Callable[[int], None] | None = None,
     ) -> None:
         """``progress`` is called with the number of records read so far."""
-        self._plan = plan(query)
-        self._source = source(stream_of(query, streams), query.stream)
         self._progress = progress
-        self._engine: Engine | None = None
-        if self._source.schema.names:
-            self._engine = Engine(
-                self._plan, self._source.schema, name=name, typed=self._source.typed, strict=strict
-            )
-        self.rows = self._source.rows
+        self._reads: list[tuple[Source, Several | None, list[str]]] = []
+        for group in read_together(queries, streams):
+            first = next(iter(group.values()))
+            for query in group.values():
+                plan(query)
+            given = source(stream_of(first, streams), first.stream)
+            several: Several | None = None  # an empty file has not even columns
+            if given.schema.names:
+                several = Several(group, given.schema, typed=given.typed, strict=strict)
+            self._reads.append((given, several, list(group)))
+        known = [given.rows for given, _, _ in self._reads]
+        #: How many records there are to read, if that is known.
+        self.rows = None if None in known else sum(rows for rows in known if rows is not None)
 
-    @property
-    def schema(self) -> pa.Schema:
-        return self._engine.schema if self._engine else pa.schema([])
+    def _of(self, name: str) -> Several | None:
+        return next(several for _, several, names in self._reads if name in names)
 
-    @property
-    def metrics(self) -> Metrics:
-        return self._engine.metrics if self._engine else Metrics()
+    def schema_of(self, name: str) -> pa.Schema:
+        """Of a query's results."""
+        several = self._of(name)
+        return several.schema_of(name) if several else pa.schema([])
+
+    def metrics(self, name: str) -> Metrics:
+        several = self._of(name)
+        return several.metrics(name) if several else Metrics()
 
     def take_rejects(self) -> pa.Table:
         """The records set aside since the last call."""
-        return self._engine.rejects.take() if self._engine else REJECTS.empty_table()
+        taken = [several.take_rejects() for _, several, _ in self._reads if several]
+        return pa.concat_tables([REJECTS.empty_table(), *taken])
 
-    def __iter__(self) -> Iterator[pa.Table]:
-        engine = self._engine
-        if engine is None:  # an empty file: not even columns
-            return
-        for batch in self._source.read(engine.projection.columns):
-            yield from engine.push(batch)
-            if self._progress is not None:
-                self._progress(engine.metrics.rows_in)
-        engine.rejects.add_table(self._source.rejects())
-        yield from engine.finish()
-        engine.metrics.rejected = dict(engine.rejects.counts)
+    def __iter__(self) -> Iterator[Named]:
+        before = 0
+        for given, several, _ in self._reads:
+            if several is None:
+                continue
+            for batch in given.read(several.columns):
+                yield from several.push(batch)
+                if self._progress is not None:
+                    self._progress(before + several.rows_in)
+            several.add_rejects(given.rejects())
+            yield from several.finish()
+            before += several.rows_in
+
+
+def read_together(
+    queries: Mapping[str, Query], streams: Mapping[str, Any]
+) -> list[dict[str, Query]]:
+    """Queries that share a read: those on one stream. Of text files a record may be bad for one
+    query and good for another that does not read the column: there, those with the same columns."""
+    groups: dict[Any, dict[str, Query]] = {}
+    for name, query in queries.items():
+        data = stream_of(query, streams)
+        key: tuple[Any, ...] = (query.stream.casefold(),)
+        if is_text(data):
+            key = (*key, frozenset(column.casefold() for column in columns_of(query)))
+        groups.setdefault(key, {})[name] = query
+    return list(groups.values())
+
+
+def is_text(data: Any) -> bool:
+    """Whether a stream is read from text files, where types are only inferred."""
+    if not isinstance(data, str | os.PathLike):
+        return False
+    if str(data).endswith((".parquet", ".pq")):
+        return False
+    folder = Path(os.fspath(data))
+    return not (folder.is_dir() and any(folder.rglob("*.parquet")))
 
 
 class Session:
-    """A query that stands: push records, take the results as they fall due."""
+    """Queries that stand: push records, take the results as they fall due."""
 
-    def __init__(self, query: Query, *, strict: bool = False, state: bytes | None = None) -> None:
-        self._plan: Plan = plan(query)
-        self._name = query.name or "query"
+    def __init__(
+        self, queries: Mapping[str, Query], *, strict: bool = False, state: bytes | None = None
+    ) -> None:
+        for query in queries.values():
+            plan(query)
         self._strict = strict
-        self._engine: Engine | None = None
+        self._waiting = dict(queries)  # queries whose stream has not been seen yet
+        self._runs: dict[str, Several] = {}
         self._rejects: list[pa.Table] = []
+        #: What became of queries that came and went while records were pushed, in sentences.
+        self.log: list[str] = []
         if state is not None:
             self._resume(unpack(state))
 
     def _resume(self, state: dict[str, Any]) -> None:
         try:
-            if state["engine"] is not None:
-                self._engine = Engine.from_state(self._plan, state["engine"], strict=self._strict)
+            for stream, known in state["streams"].items():
+                mine = {n: q for n, q in self._waiting.items() if q.stream.casefold() == stream}
+                self._runs[stream] = Several.from_state(mine, known, strict=self._strict)
+                self._waiting = {n: q for n, q in self._waiting.items() if n not in mine}
+            self.log = list(state["log"])
         except (KeyError, TypeError, IndexError, pa.ArrowException) as error:
             raise StateError(f"this state does not make sense: {error!r}") from error
 
-    def push(self, data: Any) -> pa.Table:
+    @property
+    def queries(self) -> dict[str, Query]:
+        """The queries that stand, by name."""
+        running = {n: q for run in self._runs.values() for n, q in run.queries.items()}
+        return running | self._waiting
+
+    @property
+    def text(self) -> str:
+        """The queries as text: with it ``open`` resumes from ``snapshot()``."""
+        single = list(self.queries.items())
+        if len(single) == 1 and single[0][0] == "query":
+            return str(single[0][1])
+        return ";\n\n".join(str(replace(query, name=name)) for name, query in single)
+
+    # -- records ------------------------------------------------------------------------------
+
+    def push(self, data: Any, stream: str | None = None) -> pa.Table:
         """Take records in (whatever ``run`` takes as a stream, or one dictionary) and return the
-        result rows that are due now."""
-        stream = self._plan.query.stream
+        result rows that are due now. Where queries read several streams, say which one this is."""
+        stream = self._stream(stream)
         if isinstance(data, dict):
             data = [data]
-        if self._engine is not None and isinstance(data, list):
-            given = source(from_dicts(data, self._engine.stream_schema), stream)
+        run = self._runs.get(stream.casefold())
+        if run is not None and isinstance(data, list):
+            given = source(from_dicts(data, run.schema), stream)
         else:
             given = source(data, stream)
-        if self._engine is None:
+        if run is None:
             if not given.schema.names:
                 return pa.table({})
-            self._engine = Engine(
-                self._plan, given.schema, name=self._name, typed=given.typed, strict=self._strict
-            )
-        engine = self._engine
-        columns = engine.projection.columns
+            run = self._begin(stream, given)
+        columns = run.columns
         missing = [name for name in columns if name not in given.schema.names]
         if missing:
             raise SourceError(f"stream {stream!r}: this batch has no column {missing[0]!r}")
-        rows = [table for batch in given.read(columns) for table in engine.push(batch)]
-        return pa.concat_tables([engine.schema.empty_table(), *rows])
+        rows = [named for batch in given.read(columns) for named in run.push(batch)]
+        return self._table(run, rows)
+
+    def _stream(self, stream: str | None) -> str:
+        known = {query.stream.casefold(): query.stream for query in self.queries.values()}
+        if stream is not None and stream.casefold() in known:
+            return known[stream.casefold()]
+        if stream is None and len(known) == 1:
+            return next(iter(known.values()))
+        which = ", ".join(map(repr, known.values())) or "none"
+        if stream is None:
+            raise SourceError(f"say which stream this is: the queries read {which}")
+        raise SourceError(f"no query reads the stream {stream!r}: they read {which}")
+
+    def _begin(self, stream: str, given: Source) -> Several:
+        mine = {n: q for n, q in self._waiting.items() if q.stream.casefold() == stream.casefold()}
+        run = Several(mine, given.schema, typed=given.typed, strict=self._strict)
+        self._runs[stream.casefold()] = run
+        self._waiting = {n: q for n, q in self._waiting.items() if n not in mine}
+        return run
+
+    def _table(self, run: Several, rows: list[Named]) -> pa.Table:
+        """The rows of all queries, NULL where one lacks a column."""
+        empty = [run.schema_of(name).empty_table() for name in run.queries]
+        tables = [*empty, *(table for _, table in rows)]
+        if all(table.schema == tables[0].schema for table in tables):
+            return pa.concat_tables(tables)
+        return pa.concat_tables(tables, promote_options="permissive")
 
     def finish(self) -> pa.Table:
-        """Declare the stream over and return what is still due."""
-        if self._engine is None:
+        """Declare the streams over and return what is still due."""
+        found = [self._table(run, list(run.finish())) for run in self._runs.values()]
+        if not found:
             return pa.table({})
-        return pa.concat_tables([self._engine.schema.empty_table(), *self._engine.finish()])
+        return (
+            found[0] if len(found) == 1 else pa.concat_tables(found, promote_options="permissive")
+        )
+
+    # -- queries that come and go -------------------------------------------------------------
+
+    def add(self, query: str | Query, name: str | None = None) -> list[str]:
+        """Let one more query stand (or several, separated by ``;``) and return their names.
+
+        It sees the records from now on, as if it had been opened on its own. Where it can share
+        with queries that stand already, it begins with the first pane that no record is in yet;
+        ``log`` tells with whom it shares and from when on.
+        """
+        added = named_queries(query, name, taken=self.queries)
+        for each in added.values():
+            plan(each)
+        for called, each in added.items():
+            run = self._runs.get(each.stream.casefold())
+            if run is None:
+                self._waiting[called] = each
+                self.log.append(f"{called} was added: it waits for the stream {each.stream}")
+                continue
+            others, begin = run.add(called, each)
+            since = "" if begin is None else f", and sees records from {moment(begin)} on"
+            shares = f"shares with {', '.join(others)}" if others else "shares the scan only"
+            self.log.append(f"{called} was added: it {shares}{since}")
+            self._note_plans(run)
+        return list(added)
+
+    def remove(self, name: str) -> None:
+        """Let a query stand no more; those it shared with go on."""
+        if name in self._waiting:
+            del self._waiting[name]
+            self.log.append(f"{name} was removed")
+            return
+        for run in self._runs.values():
+            if name in run.queries:
+                run.remove(name)
+                self.log.append(f"{name} was removed")
+                self._note_plans(run)
+                return
+        known = ", ".join(self.queries) or "none"
+        raise PlanError(f"there is no query {name}: the queries that stand are {known}")
+
+    def _note_plans(self, run: Several) -> None:
+        """Tell what was planned anew, once."""
+        self.log += [sentence for sentence in run.plans if sentence not in self.log]
+
+    # -- what is known ------------------------------------------------------------------------
 
     @property
     def rejects(self) -> pa.Table:
         """The records set aside so far (in this process)."""
-        if self._engine is not None:
-            self._rejects.append(self._engine.rejects.take())
+        self._rejects += [run.take_rejects() for run in self._runs.values()]
         return pa.concat_tables([REJECTS.empty_table(), *self._rejects])
 
     @property
     def metrics(self) -> Metrics:
-        return self._engine.metrics if self._engine else Metrics()
+        """The counts so far; of several queries, the first one's (see ``by_query``)."""
+        return next(iter(self.by_query.values()), Metrics())
+
+    @property
+    def by_query(self) -> dict[str, Metrics]:
+        """The counts of each query."""
+        found = {n: run.metrics(n) for run in self._runs.values() for n in run.queries}
+        return found | {name: Metrics() for name in self._waiting}
 
     def snapshot(self) -> bytes:
         """The whole state, versioned and checked; ``open(query, state=...)`` resumes from it."""
-        return pack({"engine": None if self._engine is None else self._engine.state()})
+        streams = {stream: run.state() for stream, run in self._runs.items()}
+        return pack({"streams": streams, "log": self.log})
 
 
 def stream_of(query: Query, streams: Mapping[str, Any]) -> Any:

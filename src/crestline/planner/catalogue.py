@@ -67,7 +67,12 @@ class Algorithm:
 
     @property
     def available(self) -> bool:
-        return self.operator is not None
+        return self.operator is not None or self.plans
+
+    @property
+    def plans(self) -> bool:
+        """Whether it plans when queries are computed, instead of answering them."""
+        return self.family == "sharing"
 
     @property
     def options(self) -> Mapping[str, float | None]:
@@ -292,11 +297,41 @@ CATALOGUE: tuple[Algorithm, ...] = (
     Algorithm("EAA", "incomplete", "early aggregation with interval dominance"),
     Algorithm("CORRELATED", "incomplete", "dominance by estimated appearance", exact=False),
     Algorithm("SLA", "incomplete", "sorted lists and the threshold algorithm"),
-    Algorithm("DP", "sharing", "the optimal execution plan"),
-    Algorithm("GREEDY", "sharing", "a plan within twice the optimum"),
-    Algorithm("INCO", "sharing", "groups combined pairwise"),
-    Algorithm("IN", "sharing", "sharing within groups only"),
-    Algorithm("NS", "sharing", "no sharing"),
+    Algorithm(
+        "DP",
+        "sharing",
+        "the plan of least cost for queries with FREQUENCY (Chen et al.); the default",
+        "once for each change of the queries: seconds, where frequencies differ widely",
+        "what the queries share",
+    ),
+    Algorithm(
+        "GREEDY",
+        "sharing",
+        "each group with the last computation of the one before it (Chen et al.)",
+        "once for each change of the queries: at once; results cost at most twice those of DP",
+        "what the queries share",
+    ),
+    Algorithm(
+        "INCO",
+        "sharing",
+        "groups of one frequency, joined where that costs nothing (Chen et al.)",
+        "each group at its own moments",
+        "what the queries share",
+    ),
+    Algorithm(
+        "IN",
+        "sharing",
+        "groups of one frequency (Chen et al.)",
+        "each group at its own moments",
+        "what the queries share",
+    ),
+    Algorithm(
+        "NS",
+        "sharing",
+        "every query is computed alone (Chen et al.): the yardstick",
+        "each query at its own moments",
+        "what the queries share",
+    ),
 )
 
 

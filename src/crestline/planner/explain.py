@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 from crestline.core.operator import Operator
 from crestline.core.window import RowsWindow, UnboundedWindow, counts_rows
 from crestline.language import Query
 from crestline.planner.plan import Plan
+from crestline.planner.shared import SharedPlan
 
 _UNITS = (
     (86_400_000_000, "d"),
@@ -33,6 +35,15 @@ def duration(microseconds: int) -> str:
     raise AssertionError("every whole number is a multiple of one microsecond")
 
 
+def per_minute(cost: Fraction) -> str:
+    """A cost for each microsecond, by the minute.
+
+    >>> per_minute(Fraction(9, 4 * 60_000_000))
+    '2.25'
+    """
+    return f"{float(cost * 60_000_000):,.4g}"
+
+
 def window_text(query: Query) -> str:
     """The window in words."""
     window = query.window
@@ -43,6 +54,9 @@ def window_text(query: Query) -> str:
     if isinstance(window, UnboundedWindow):
         every = f"{window.slide:,} records" if window.on is None else duration(window.slide)
         return f"every record so far, every {every}"
+    if query.frequency is not None:
+        often = duration(query.frequency)
+        return f"the last {duration(window.width)} of {window.on}, never older than {often}"
     if window.slide is None:
         return f"the last {duration(window.width)} of {window.on}, at every arrival"
     return f"the last {duration(window.width)} of {window.on}, every {duration(window.slide)}"
@@ -109,11 +123,15 @@ def kept_text(plan: Plan, operator: Operator) -> tuple[str, str | None]:
 
 
 def facts(plan: Plan) -> dict[str, Any]:
-    """What ``explain`` says, as plain values."""
+    """What ``explain`` says of a query, as plain values."""
     query, panes = plan.query, plan.query.window.panes
     pane = f"{panes.length:,} records" if counts_rows(query.window) else duration(panes.length)
     minimal = plan.algorithm.name in ("MINTOPK", "PRETOPK")
-    operator = plan.operator()
+    operator: Operator
+    if plan.algorithm.plans:
+        operator = SharedPlan({query.name or "query": query}).operator()
+    else:
+        operator = plan.operator()
     notes = operator.notes()
     keeps, keeps_why = kept_text(plan, operator)
     return {
@@ -136,17 +154,18 @@ def facts(plan: Plan) -> dict[str, Any]:
         "lateness_us": query.lateness,
         "late": query.late,
         "emit": query.emit,
+        "frequency_us": query.frequency,
         "options": dict(getattr(operator, "options", {})),
         "approximation": {name: notes[name] for name in ("bound", "holds") if name in notes},
     }
 
 
-def explain(plan: Plan) -> str:
-    """The plan as text, a fact a line."""
+def explain(plan: Plan, name: str | None = None) -> str:
+    """The plan as text, a fact a line; a query that has no name may be given one."""
     known = facts(plan)
     each = " for each partition" if known["per_partition"] else ""
     lines = [
-        ("query", known["query"]),
+        ("query", name or known["query"]),
         ("window", known["window"]),
         *((name, known[name]) for name in ("semantics", "rules") if known[name] is not None),
         ("algorithm", f"{known['algorithm']}: {known['reason']}"),
@@ -158,7 +177,9 @@ def explain(plan: Plan) -> str:
     if known["approximation"]:
         bound = known["approximation"]
         lines.append(("bound", f"{bound['bound']}, {bound['holds']}"))
-    if plan.query.window.panes.on_arrival:
+    if plan.algorithm.plans:
+        pass  # moments are not fixed, and neither are panes
+    elif plan.query.window.panes.on_arrival:
         lines.append(("panes", "records of the same microsecond expire together"))
     elif plan.on_arrival:
         lines.append(("panes", "none: records expire one by one"))

@@ -92,6 +92,8 @@ def plan(query: Query) -> Plan:
     _refuse_what_is_to_come(query)
     _refuse_contradictions(query)
     chosen = Plan(query, *_choose(query))
+    if chosen.algorithm.plans:
+        return chosen  # see ``planner.shared``
     try:
         chosen.operator()
     except CrestlineError as error:  # an option that does not fit
@@ -100,16 +102,11 @@ def plan(query: Query) -> Plan:
 
 
 def _refuse_what_is_to_come(query: Query) -> None:
-    later = (
-        (query.combine, "COMBINE (incomplete streams)"),
-        (query.frequency, "FREQUENCY (queries that share their work)"),
-    )
-    for clause, name in later:
-        if clause is not None:
-            raise PlanError(
-                f"{name} is part of the language but not available in this version yet:"
-                " leave the clause out."
-            )
+    if query.combine is not None:
+        raise PlanError(
+            "COMBINE (incomplete streams) is part of the language but not available in this"
+            " version yet: leave the clause out."
+        )
 
 
 def _refuse_contradictions(query: Query) -> None:
@@ -131,6 +128,8 @@ def _refuse_contradictions(query: Query) -> None:
             raise PlanError(
                 "LATE REVISE needs EMIT SNAPSHOTS: a stream of changes cannot correct the past."
             )
+    if query.frequency is not None:
+        _refuse_other_moments(query)
     if query.probability is None:
         return
     if query.approximate:
@@ -145,7 +144,46 @@ def _refuse_contradictions(query: Query) -> None:
         )
 
 
+def _refuse_other_moments(query: Query) -> None:
+    """FREQUENCY lets us pick the moments of results: nothing else may."""
+    window = query.window
+    if not isinstance(window, RangeWindow):
+        raise PlanError(
+            "FREQUENCY needs a window on time, such as [RANGE 20 MINUTES ON ts]: the moments of"
+            " results are picked on the axis of event time."
+        )
+    if window.slide is not None:
+        raise PlanError(
+            "SLIDE and FREQUENCY contradict each other: SLIDE fixes the moments of results,"
+            " FREQUENCY leaves them to us. Leave one out."
+        )
+    if query.late == "REVISE":
+        raise PlanError(
+            "FREQUENCY and LATE REVISE contradict each other: what was shown at moments of our"
+            " choice is not corrected. Leave one out."
+        )
+    if query.approximate:
+        raise PlanError("FREQUENCY is answered exactly: leave APPROXIMATE out.")
+
+
+def _planned_sharing(query: Query) -> tuple[Algorithm, str, Mapping[str, float]]:
+    name = query.using or "DP"
+    algorithm = named(name, "sharing")
+    plans = ", ".join(a.name for a in CATALOGUE if a.family == "sharing")
+    if algorithm is None or algorithm.family != "sharing":
+        raise PlanError(
+            f"with FREQUENCY, USING names the plan by which queries share their work, and {name} is"
+            f" none: choose one of {plans}."
+        )
+    if query.options:
+        raise PlanError(f"{algorithm.name} takes no options: leave them out.")
+    reason = "USING asks for it" if query.using else "the default for FREQUENCY: no plan costs less"
+    return algorithm, reason, {}
+
+
 def _choose(query: Query) -> tuple[Algorithm, str, Mapping[str, float]]:
+    if query.frequency is not None:
+        return _planned_sharing(query)
     if query.using is None:
         return _default(query)
     uncertain = query.probability is not None
@@ -163,6 +201,11 @@ def _choose(query: Query) -> tuple[Algorithm, str, Mapping[str, float]]:
         raise PlanError(
             f"{algorithm.name} ({FAMILIES[algorithm.family]}) is not available in this version yet:"
             f" {choices}."
+        )
+    if algorithm.family == "sharing":
+        raise PlanError(
+            f"{algorithm.name} plans queries whose results may come at moments of our choice: say"
+            f" how old a result may be, as in FREQUENCY 2 MINUTES, or {choices}."
         )
     if algorithm.family not in families:
         problem = (

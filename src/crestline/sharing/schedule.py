@@ -31,6 +31,7 @@ replanned at 8 because c was added: 2 -> 5/2 a unit of time
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -106,6 +107,7 @@ class Schedule:
         self._end: int | None = None
         self._following: Era | None = None  # made when it is needed
         self._changed = LONG_AGO
+        self._past: Schedule | None = None
         self._changes: list[Change] = []
 
     # --- what is there ----------------------------------------------------------------------------
@@ -124,6 +126,11 @@ class Schedule:
     def plan_at(self, time: int) -> ExecutionPlan:
         """The plan that runs at ``time``."""
         return self._era.plan if self._end is None or time < self._end else self._next().plan
+
+    @property
+    def last_change(self) -> int:
+        """When a query was last added or removed; the next change must not be earlier."""
+        return self._changed
 
     @property
     def changes(self) -> list[Change]:
@@ -151,6 +158,14 @@ class Schedule:
 
     def moments(self, after: int, until: int) -> Moments:
         """The same as arrays."""
+        if self._past is not None and after < self._era.origin:
+            known = self._past.moments(after, min(until, self._era.origin))
+            return Moments.joined([known, self._from_now_on(self._era.origin, until)])
+        return self._from_now_on(after, until)
+
+    def _from_now_on(self, after: int, until: int) -> Moments:
+        if after >= until:
+            return self._era.moments(until, until)
         end = self._end
         if end is None:
             return self._era.moments(after, until)
@@ -214,6 +229,7 @@ class Schedule:
             "newcomers": [[*_plain(n.demand), n.begin, n.gone] for n in self._newcomers],
             "end": self._end,
             "changed": self._changed,
+            "past": None if self._past is None else self._past.state(),
             "changes": [
                 [c.at, list(c.added), list(c.removed), str(c.before), str(c.after)]
                 for c in self._changes
@@ -230,6 +246,8 @@ class Schedule:
             for name, frequency, k, begin, gone in state["newcomers"]
         ]
         schedule._end, schedule._changed = state["end"], state["changed"]
+        if state["past"] is not None:
+            schedule._past = cls.from_state(state["past"])
         schedule._changes = [
             Change(at, tuple(added), tuple(removed), Fraction(before), Fraction(after))
             for at, added, removed, before, after in state["changes"]
@@ -248,6 +266,9 @@ class Schedule:
         raise CrestlineError(f"there is no query {name!r} in the schedule")
 
     def _begin(self, era: Era) -> None:
+        # Executions up to the change may still be to come: a watermark lags behind the records.
+        self._past = copy(self)
+        self._past._past = None
         self._era, self._following, self._end = era, None, None
         self._removed, self._newcomers = {}, []
 

@@ -25,9 +25,9 @@ from crestline.local.doubt import refuse_rules_above_one
 from crestline.local.fold import LONG_AGO
 from crestline.local.gate import REJECTS
 from crestline.local.projection import columns_of, resolve
-from crestline.local.session import stream_of
+from crestline.local.session import read_together, stream_of
 from crestline.local.sources import source
-from crestline.planner import plan
+from crestline.planner import arrange
 from crestline.spark.failures import explaining
 from crestline.spark.files import (
     BAD_COLUMN,
@@ -56,11 +56,10 @@ def run_bounded(
     progress: Progress | None = None,
 ) -> Results:
     """All results of the queries over streams that end: files, or whatever ``run`` takes."""
-    for query in queries.values():
-        plan(query)
+    arrange(queries)
     found: dict[str, _Found] = {}
     with explaining(), tempfile.TemporaryDirectory(prefix="crestline-") as scratch:
-        for group in _groups(queries, streams):
+        for group in read_together(queries, streams):
             given = _opened(session, group, streams, Path(scratch))
             with watching(session, progress):
                 found |= _run_group(given, group, strict or keep_rejects)
@@ -78,22 +77,6 @@ class _Found:
     rows: pa.Table
     rejects: pa.Table
     metrics: Metrics
-
-
-def _groups(queries: dict[str, Query], streams: Mapping[str, Any]) -> list[dict[str, Query]]:
-    """Queries that share a read: those on one stream. Of text files a record may be bad for one
-    query and good for another that does not read the column, so there each reads for itself."""
-    groups: dict[Any, dict[str, Query]] = {}
-    for name, query in queries.items():
-        data = stream_of(query, streams)
-        text = isinstance(data, str | os.PathLike) and not str(data).endswith((".parquet", ".pq"))
-        key = (query.stream.casefold(), name if text and not _holds_parquet(data) else None)
-        groups.setdefault(key, {})[name] = query
-    return list(groups.values())
-
-
-def _holds_parquet(path: str | os.PathLike[str]) -> bool:
-    return os.path.isdir(path) and any(Path(path).rglob("*.parquet"))
 
 
 def _opened(
@@ -137,22 +120,25 @@ def _run_group(given: FileStream, group: dict[str, Query], told: bool) -> dict[s
         reading = replace(reading, bad=(BAD_COLUMN, BAD_REASON, BAD_VALUE))
     found, rows_in = _pass(given, group, reading)
     results: dict[str, _Found] = {}
-    for name, query in group.items():
-        outcome = found[name]
-        before, late = _chunks_before(outcome, query)
-        bad = outcome.ledger is not None and bool(outcome.ledger["rejected"])
+    for bundle in arrange(group):
+        first, query = next(iter(bundle.queries)), bundle.plan.query
+        before, late = _chunks_before(found[first], query)
+        ledger = found[first].ledger
+        bad = ledger is not None and bool(ledger["rejected"])
         if late or (bad and told):
             careful = replace(reading, before=before, keep_rejects=True)
             if late and query.late == "REVISE":
                 # Corrections depend on what came when: all records are replayed, in one place.
                 careful = replace(careful, whole=True)
-            again, _ = _pass(given, {name: query}, careful)
-            outcome = again[name]
-        metrics = outcome.metrics(query, outcome.rows.num_rows)
-        if rows_in is not None:
-            metrics.rows_filtered += rows_in - metrics.rows_in
-            metrics.rows_in = rows_in
-        results[name] = _Found(outcome.rows, _numbered(outcome), metrics)
+            again, _ = _pass(given, dict(bundle.queries), careful)
+            found |= again
+        for name in bundle.queries:
+            outcome = found[name]
+            metrics = outcome.metrics(query, outcome.rows.num_rows)
+            if rows_in is not None:
+                metrics.rows_filtered += rows_in - metrics.rows_in
+                metrics.rows_in = rows_in
+            results[name] = _Found(outcome.rows, _numbered(outcome), metrics)
     return results
 
 
@@ -165,7 +151,8 @@ def _pass(
 
     frame = given.frame
     careful = reading.before is not None
-    filtered = not careful and len(group) == 1 and next(iter(group.values())).where is not None
+    bundles = arrange(group)
+    filtered = not careful and len(bundles) == 1 and bundles[0].plan.query.where is not None
     observation = Observation()
     if filtered:
         frame = frame.observe(observation, F.count(F.lit(1)).alias("rows"))

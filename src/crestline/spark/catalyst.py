@@ -1,12 +1,14 @@
 """From a DataFrame to the columns that a pipeline's queries need, computed by Catalyst.
 
 Every distinct expression is computed once, however many queries and roles use it. A single query's
-WHERE is a filter here; of several, each query tells for itself which records it wants.
+WHERE is a filter here, also that of several that share a structure; else each query tells for
+itself which records it wants.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
@@ -17,6 +19,7 @@ from crestline.core.errors import PlanError
 from crestline.language import Query
 from crestline.local.projection import check_role_types, columns_of, resolve, roles
 from crestline.local.rows import RowBuilder
+from crestline.planner import Bundle
 from crestline.spark.stages import Member
 
 if TYPE_CHECKING:
@@ -34,7 +37,7 @@ class Projected:
 
     frame: DataFrame
     members: tuple[Member, ...]
-    columns: tuple[list[tuple[str, Any]], ...]  # of each member's result rows, with Spark's types
+    columns: tuple[list[tuple[str, Any]], ...]  # of all kinds of result rows, with Spark's types
 
     @property
     def results(self) -> StructType:
@@ -50,7 +53,7 @@ def arrow_schema(struct: StructType) -> pa.Schema:
 
 def project(
     frame: DataFrame,
-    queries: dict[str, Query],
+    bundles: list[Bundle],
     buckets: int,
     *,
     filtering: bool = True,
@@ -61,33 +64,34 @@ def project(
 
     With ``filtering`` a single query's WHERE is applied, else it is a column like any other.
     """
-    for query in queries.values():
-        _check_zone(frame, query)
     selected = _Selection(frame)
-    filtering = filtering and len(queries) == 1
+    filtering = filtering and len(bundles) == 1
     members = []
-    for number, (name, query) in enumerate(queries.items()):
+    for number, bundle in enumerate(bundles):
+        query = bundle.plan.query
+        _check_zone(frame, query)
         columns = {}
         for role, expression in roles(query).items():
             if role == "where" and filtering:
                 selected.filter(query)
                 continue
             columns[role] = selected.add(query, expression)
-        bucket: str | int = crc32(name.encode()) % buckets
+        bucket: str | int = crc32(next(iter(bundle.queries)).encode()) % buckets
         if query.partition_by and buckets > 1:
             bucket = selected.add_bucket([columns[f"p{i}"] for i in _partition(query)], buckets)
-        members.append((number, name, query, columns, bucket))
+        members.append((number, bundle, columns, bucket))
     projected = selected.frame(extra)
     fields = {field.name: field for field in projected.schema.fields}
     found = []
     schemas = []
-    for number, name, query, columns, bucket in members:
+    for number, bundle, columns, bucket in members:
         arrow = arrow_schema(_struct([(r, fields[c].dataType) for r, c in columns.items()]))
-        texts = check_role_types(query, arrow, typed)
-        found.append(
-            Member(number, name, str(query), columns, arrow.serialize().to_pybytes(), bucket, texts)
-        )
-        schemas.append(_result_struct(name, query, arrow, columns, fields))
+        texts = check_role_types(bundle.plan.query, arrow, typed)
+        named = tuple((name, str(query)) for name, query in bundle.queries.items())
+        roles_of = arrow.serialize().to_pybytes()
+        found.append(Member(number, named, columns, roles_of, bucket, texts))
+        for query in _each_kind(bundle.queries):
+            schemas.append(_result_struct(query, arrow, columns, fields))
     return Projected(projected, tuple(found), tuple(schemas))
 
 
@@ -194,8 +198,13 @@ def _struct(fields: list[tuple[str, Any]]) -> StructType:
     return StructType([StructField(name, kind, True) for name, kind in fields])
 
 
+def _each_kind(queries: Mapping[str, Query]) -> list[Query]:
+    """A query for each kind of rows that those of a bundle emit."""
+    return list({query.emit: query for query in queries.values()}.values())
+
+
 def _result_struct(
-    name: str, query: Query, arrow: pa.Schema, columns: dict[str, str], fields: dict[str, Any]
+    query: Query, arrow: pa.Schema, columns: dict[str, str], fields: dict[str, Any]
 ) -> list[tuple[str, Any]]:
     """The columns of one query's results: ours as they are, the user's as Spark types them."""
     from pyspark.sql.pandas.types import from_arrow_type
@@ -207,7 +216,7 @@ def _result_struct(
         theirs.setdefault(item.name, fields[columns[f"c{i}"]].dataType)
     return [
         (field.name, theirs[field.name] if field.name in theirs else from_arrow_type(field.type))
-        for field in RowBuilder(query, name, arrow).schema
+        for field in RowBuilder({"": query}, arrow).schema(query.emit)
     ]
 
 

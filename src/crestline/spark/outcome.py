@@ -24,6 +24,8 @@ class Outcome:
     rows: pa.Table
     rejects: pa.Table
     accounts: list[dict[str, Any]] = field(default_factory=list)
+    #: How many queries share what is kept.
+    sharing: int = 1
 
     @property
     def ledger(self) -> dict[str, Any] | None:
@@ -32,7 +34,7 @@ class Outcome:
 
     def metrics(self, query: Query, result_rows: int) -> Metrics:
         """The run's counts so far; of a streaming query since its checkpoint began."""
-        metrics = Metrics(result_rows=result_rows)
+        metrics = Metrics(result_rows=result_rows, sharing=self.sharing)
         ledger = self.ledger
         if ledger is None:
             return metrics
@@ -82,20 +84,24 @@ def read_outcome(
     """The rows of ``pipeline(...).outcome``, apart by query."""
     found: dict[str, Outcome] = {}
     for member in members:
-        query = queries[member.name]
         mine = collected.filter(pa.array(np.asarray(collected.column("member")) == member.number))
-        payloads: dict[str, list[bytes]] = {"rows": [], "rejects": [], "account": []}
-        for kind, payload in zip(mine.column("kind"), mine.column("payload"), strict=True):
-            payloads[kind.as_py()].append(payload.as_py())
-        tables = [table_from(payload) for payload in payloads["rows"]]
-        empty = member.fold(rejects=_NOBODY).schema.empty_table()
-        rows = in_order(pa.concat_tables([empty, *tables]), query)
+        payloads: dict[str, list[bytes]] = {"rejects": [], "account": []}
+        fold = member.fold(rejects=_NOBODY)
+        tables = {name: [fold.schema(name).empty_table()] for name, _ in member.queries}
+        columns = (mine.column(name).to_pylist() for name in ("kind", "query", "payload"))
+        for kind, name, payload in zip(*columns, strict=True):
+            if kind == "rows":
+                tables[name].append(table_from(payload))
+            else:
+                payloads[kind].append(payload)
         rejects = [table_from(payload) for payload in payloads["rejects"]]
-        found[member.name] = Outcome(
-            rows,
-            pa.concat_tables([TRAVELLING.empty_table(), *rejects]),
-            [json.loads(payload) for payload in payloads["account"]],
-        )
+        together = pa.concat_tables([TRAVELLING.empty_table(), *rejects])
+        accounts = [json.loads(payload) for payload in payloads["account"]]
+        for name, _ in member.queries:
+            rows = in_order(pa.concat_tables(tables[name]), queries[name])
+            # What the queries of a member set aside is the same: it is told once.
+            aside = together if name == member.name else TRAVELLING.empty_table()
+            found[name] = Outcome(rows, aside, accounts, len(member.queries))
     return found
 
 

@@ -20,7 +20,7 @@ import pyarrow as pa
 from crestline.core.errors import PlanError
 from crestline.language import Query
 from crestline.local import named_queries
-from crestline.planner import plan
+from crestline.planner import arrange
 from crestline.spark.catalyst import Projected, arrow_schema, project
 from crestline.spark.stages import (
     OUTCOME,
@@ -74,15 +74,14 @@ def pipeline(
 ) -> Pipeline:
     """Plan the queries on a batch or streaming frame."""
     reading = reading or Reading()
-    for query in queries.values():
-        plan(query)  # says why not, before anything runs
+    bundles = arrange(queries)  # says why not, before anything runs
     bounded = not frame.isStreaming
     if buckets is None:
         buckets = _default_buckets(frame, queries, bounded)
     if not 1 <= buckets <= _MOST_BUCKETS:
         raise PlanError(f"buckets is {buckets}; it goes from 1 to {_MOST_BUCKETS:,}")
     extra = tuple(name for name in (reading.chunk, *(reading.bad or ())) if name is not None)
-    projected = project(frame, queries, buckets, filtering=filtering, typed=typed, extra=extra)
+    projected = project(frame, bundles, buckets, filtering=filtering, typed=typed, extra=extra)
     step = Step(projected.members, buckets, bounded, reading.keep_rejects, reading.whole)
     pruned = projected.frame.mapInArrow(
         Prune(projected.members, buckets, reading), _ddl(PRUNED)

@@ -8,7 +8,7 @@ stay exactly as they are, and neither pandas nor the JVM ever looks inside.
 stage      takes                                gives
 =========  ===================================  ==============================================
 ``Prune``  the projected records of a task      ``bucket, payload``: what was gathered for it
-``Step``   all payloads of a bucket, its state  ``member, kind, payload, counts``, new state
+``Step``   all payloads of a bucket, its state  ``member, query, kind, payload ...``, new state
 ``Unpack`` those rows                           result rows, or rejects
 =========  ===================================  ==============================================
 """
@@ -29,10 +29,11 @@ from crestline.core.errors import StateError
 from crestline.core.state import pack, unpack
 from crestline.core.window import counts_rows
 from crestline.kernels.order import find_late, is_ascending
-from crestline.language import parse
+from crestline.language import Query, parse
 from crestline.local.fold import LONG_AGO, Fold, reject_late
 from crestline.local.gate import REJECTS, Admitted, Gate, Rejects, table_bytes, table_from
-from crestline.planner import Plan, plan
+from crestline.local.views import Named
+from crestline.planner import Bundle, SharedPlan
 from crestline.spark.ledger import Ledger, slides_of
 from crestline.spark.warm import warm
 from crestline.types import Ints
@@ -45,6 +46,7 @@ PRUNED = pa.schema([("bucket", pa.int32()), ("payload", pa.binary())])
 OUTCOME = pa.schema(
     [
         ("member", pa.int32()),
+        ("query", pa.string()),
         ("kind", pa.string()),
         ("payload", pa.binary()),
         ("result_rows", pa.int64()),
@@ -59,11 +61,10 @@ TRAVELLING = REJECTS.append(pa.field("chunk", pa.int64()))
 
 @dataclass(frozen=True)
 class Member:
-    """One query of a pipeline: which column of the projected frame plays which role in it."""
+    """A bundle of queries in a pipeline: which column of the projected frame plays which role."""
 
     number: int
-    name: str
-    text: str
+    queries: tuple[tuple[str, str], ...]  # names and texts
     columns: dict[str, str]
     roles: bytes  # the Arrow schema of the roles
     bucket: str | int  # the column that tells a record's bucket, or the bucket of all
@@ -74,20 +75,30 @@ class Member:
         return pa.ipc.read_schema(pa.py_buffer(self.roles))
 
     @property
-    def plan(self) -> Plan:
-        return _plan(self.text)
+    def name(self) -> str:
+        """That of its first query; no other member has it."""
+        return self.queries[0][0]
+
+    @property
+    def bundle(self) -> Bundle:
+        return _bundle(self.queries)
+
+    @property
+    def query(self) -> Query:
+        """The query, or what its queries have in common."""
+        return self.bundle.plan.query
 
     def fold(self, rejects: Rejects, gathering: bool = False) -> Fold:
         schema = self.schema
         if gathering:
             schema = schema.append(pa.field("bucket", pa.int32()))
             schema = schema.append(pa.field("chunk", pa.int64()))
-        return Fold(self.plan, schema, name=self.name, rejects=rejects, texts=self.texts)
+        return Fold(self.bundle, schema, rejects=rejects, texts=self.texts)
 
 
 @lru_cache(maxsize=256)
-def _plan(text: str) -> Plan:
-    return plan(parse(text))
+def _bundle(queries: tuple[tuple[str, str], ...]) -> Bundle:
+    return Bundle.of({name: parse(text) for name, text in queries})
 
 
 # -- near the source ------------------------------------------------------------------------------
@@ -95,10 +106,14 @@ def _plan(text: str) -> Plan:
 
 def _warm(members: tuple[Member, ...]) -> None:
     for member in members:
-        if member.plan.query.probability is not None:
-            warm(uncertain=True)
+        plan = member.bundle.plan
+        shared = isinstance(plan, SharedPlan)
+        if member.query.probability is not None:
+            warm("shared_worlds" if shared else "uncertain")
+        elif shared:
+            warm("shared")
         else:
-            warm(arrivals=member.plan.on_arrival)
+            warm("arrivals" if plan.on_arrival else "")
 
 
 @dataclass(frozen=True)
@@ -156,10 +171,10 @@ class Prune:
 
 
 class _Sieve:
-    """One query's part in a task."""
+    """A member's part in a task."""
 
     def __init__(self, member: Member, reading: Reading) -> None:
-        query = member.plan.query
+        query = member.query
         self._member, self._reading = member, reading
         self._query = query
         self._rejects = Rejects(query, strict=False)
@@ -429,9 +444,9 @@ class Step:
         pieces: list[dict[str, Any]],
         rows: _Rows,
     ) -> dict[str, Any]:
-        rejects = Rejects(member.plan.query, strict=False)
+        rejects = Rejects(member.query, strict=False)
         fold = member.fold(rejects)
-        ledger = Ledger(member.plan.query) if bucket == LEDGER else None
+        ledger = Ledger(member.query) if bucket == LEDGER else None
         if known is not None:
             fold = fold.from_bytes(known["fold"])
             if ledger is not None:
@@ -441,10 +456,10 @@ class Step:
             ledger.add([piece["account"] for piece in pieces], fold.late_before)
         tables = [table_from(piece["table"]) for piece in pieces if "table" in piece]
         results = list(self._results(fold, tables, latest if latest > LONG_AGO else None))
-        shown = sum(table.num_rows for table in results)
+        shown = sum(table.num_rows for _, table in results)
         kept = fold.metrics.kept
-        for table in results:
-            rows.add(member.number, "rows", table_bytes(table), result_rows=table.num_rows)
+        for name, table in results:
+            rows.add(member.number, "rows", table_bytes(table), name, result_rows=table.num_rows)
         self._tell_rejects(member, rejects, ledger, rows)
         account = {
             "result_rows": shown,
@@ -461,13 +476,13 @@ class Step:
             account |= ledger.told()
             late, rejected = ledger.late_now, ledger.rejected_now
         counts = {"rows_late": late, "rows_rejected": rejected, "records_kept": kept}
-        rows.add(member.number, "account", json.dumps(account).encode(), **counts)
+        rows.add(member.number, "account", json.dumps(account).encode(), "", **counts)
         told: dict[str, Any] = {} if self.bounded else {"fold": fold.to_bytes()}
         if ledger is not None and not self.bounded:
             told["ledger"] = ledger.state()
         return told
 
-    def _results(self, fold: Fold, tables: list[pa.Table], latest: int | None) -> Iterator[Any]:
+    def _results(self, fold: Fold, tables: list[pa.Table], latest: int | None) -> Iterator[Named]:
         if self.whole:
             if tables:
                 yield from fold.push(_arrived(tables))
@@ -492,7 +507,7 @@ class Step:
             parts += [table_from(part).cast(TRAVELLING) for part in ledger.take_rejects()]
         table = pa.concat_tables(parts)
         if table.num_rows:
-            rows.add(member.number, "rejects", table_bytes(table))
+            rows.add(member.number, "rejects", table_bytes(table), "")
 
 
 def _arrived(tables: list[pa.Table]) -> Admitted:
@@ -520,8 +535,8 @@ class _Rows:
     def __init__(self) -> None:
         self._columns: dict[str, list[Any]] = {name: [] for name in OUTCOME.names}
 
-    def add(self, member: int, kind: str, payload: bytes, **counts: int) -> None:
-        row = {"member": member, "kind": kind, "payload": payload} | counts
+    def add(self, member: int, kind: str, payload: bytes, query: str, **counts: int) -> None:
+        row = {"member": member, "query": query, "kind": kind, "payload": payload} | counts
         for name, column in self._columns.items():
             column.append(row.get(name, 0))
 

@@ -18,6 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from crestline.certain import PA, RAPF, MinTopK
+from crestline.certain.shared import SharedTopK
+from crestline.core.asks import Ask
 from crestline.core.operator import Doubt
 from crestline.kernels.changes import diff_snapshots, diff_uncertain_snapshots
 from crestline.kernels.compile import cache_of
@@ -25,7 +27,9 @@ from crestline.kernels.mintopk import advance_mintopk
 from crestline.kernels.order import find_late, has_nan
 from crestline.language.query import SEMANTICS
 from crestline.planner.catalogue import uncertain_default
+from crestline.sharing import SharedAgenda
 from crestline.types import Floats, Ints
+from crestline.uncertain.shared import SharedWorlds
 
 T = TypeVar("T", bound=npt.NDArray[Any])
 
@@ -34,19 +38,18 @@ NOTE = "crestline.warm"
 
 
 @cache
-def warm(arrivals: bool = False, uncertain: bool = False) -> None:
-    """See to it that the kernels are compiled, those for a result after every arrival or for an
-    uncertain stream too if they are needed; a worker calls this before its first batch.
+def warm(kind: str = "") -> None:
+    """See to it that the kernels are compiled: those of usual queries, and those of another kind
+    (see ``_EXERCISES``) if it is named; a worker calls this before its first batch.
 
     Where they are, that costs one to three milliseconds once in a process, and nothing later.
     """
-    if arrivals or uncertain:
+    if kind:
         warm()
     folder, edition = cache_of(advance_mintopk)
     if folder is None:  # no cache: nothing that one process does helps another
         return
-    of = ".arrivals" if arrivals else ".uncertain" if uncertain else ""
-    path = os.path.join(folder, NOTE + of)
+    path = os.path.join(folder, NOTE + (f".{kind}" if kind else ""))
     try:
         with open(path, encoding="ascii") as note:
             if note.read() == edition:
@@ -58,12 +61,7 @@ def warm(arrivals: bool = False, uncertain: bool = False) -> None:
             fcntl.flock(note, fcntl.LOCK_EX)
             note.seek(0)
             if note.read() != edition:
-                if arrivals:
-                    exercise_arrivals()
-                elif uncertain:
-                    exercise_uncertain()
-                else:
-                    exercise()
+                _EXERCISES[kind]()
                 note.truncate(0)
                 note.write(edition)
     except OSError:
@@ -126,6 +124,43 @@ def exercise_uncertain() -> None:
         run.advance(number if timed else None)
     none = times[:0]
     diff_uncertain_snapshots(none, none, none, none, none, probability[:0], none)
+
+
+def exercise_shared() -> None:
+    """The same for queries that share their work."""
+    number = 24
+    scores: Floats = np.linspace(0.0, 1.0, number)
+    times: Ints = np.arange(number)
+    for timed, slide in ((True, 4), (False, 4), (True, None)):
+        operator = SharedTopK([Ask(2, 8, slide), Ask(3, 4, slide, only_changes=True)])
+        operator.observe(scores, times if timed else None, times % 3)
+        operator.advance(number if timed else None)
+
+
+def exercise_shared_worlds() -> None:
+    """The same for queries WITH PROBABILITY that share their work, by every semantics."""
+    exercise_uncertain()
+    number = 48
+    times: Ints = np.arange(number)
+    asks = [Ask(k, 16, 4, semantics=name, threshold=0.5) for name in SEMANTICS for k in (1, 3)]
+    agenda = SharedAgenda([4] * len(asks), None, [str(i) for i in range(len(asks))])
+    for exclusive in (False, True):
+        run = SharedWorlds(asks, agenda, exclusive=exclusive)
+        rule = times // 3 if exclusive else np.full(number, -1)
+        doubt = Doubt(np.full(number, 0.25), rule, times % 5)
+        run.observe(np.linspace(0.0, 1.0, number), times, times % 3, None, doubt)
+        run.prune()
+        run.advance(number)
+
+
+#: Who calls all kernels of a kind of query; the usual ones have no name.
+_EXERCISES = {
+    "": exercise,
+    "arrivals": exercise_arrivals,
+    "uncertain": exercise_uncertain,
+    "shared": exercise_shared,
+    "shared_worlds": exercise_shared_worlds,
+}
 
 
 def _read_only(array: T) -> T:

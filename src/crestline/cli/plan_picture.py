@@ -1,0 +1,146 @@
+"""Execution plans side by side as a picture: who is computed when, and what that costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from io import BytesIO
+from typing import Any
+
+from crestline.planner.timeline import executions_until, run_together, short_label, ticks
+from crestline.sharing import ExecutionPlan
+
+#: Okabe and Ito's colours, told apart also by colour-blind readers; the pale yellow is left out.
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+_GREY, _INK, _FAINT = "#C9CDD2", "#333333", "#666666"
+#: More rows than this have no names beside them.
+_NAMED_ROWS = 8
+#: The stretch of time that is shown has no more executions of one query than this.
+_MOST_IN_A_ROW = 60
+_MOST_TICKS = 9
+#: Inches of a named row, of a panel with more rows than that, and around the rows.
+_ROW, _PANEL, _AROUND = 0.27, 2.3, 0.62
+
+
+def plan_picture(
+    plans: Mapping[str, ExecutionPlan], unit: Callable[[int], str], title: str
+) -> bytes:
+    """A PNG with a panel for each plan, over the same stretch of time, and its cost beside it.
+
+    A row is a set of queries that always run together, those that run often on top. Each
+    computation is a dot, the larger the larger its k, in the last row that it serves; a line leads
+    up to the other rows. ``unit`` writes a time.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    shown = {name: plan for name, plan in plans.items() if plan.cycles}
+    span = _stretch(shown)
+    panels = {name: _Panel(plan, span) for name, plan in shown.items()}
+    heights = [panel.height for panel in panels.values()]
+    figure = Figure(figsize=(12, max(2.5, sum(heights) + 1.4)), dpi=150, layout="constrained")
+    figure.suptitle(title, x=0.01, ha="left", fontsize=14, fontweight="bold", color=_INK)
+    if panels:
+        grid: Any = figure.subplots(
+            len(panels), 2, squeeze=False,
+            gridspec_kw={"width_ratios": [3.4, 1], "height_ratios": heights},
+        )  # fmt: skip
+        costs = {name: float(plan.cost * span) for name, plan in shown.items()}
+        largest = max(plan_k for panel in panels.values() for plan_k in panel.ks)
+        for place, (name, panel) in enumerate(panels.items()):
+            colour = _COLOURS[place % len(_COLOURS)]
+            panel.draw(grid[place][0], name, colour, largest, unit)
+            _draw_cost(grid[place][1], costs, name, colour)
+        for axes in grid[:-1, 0]:
+            axes.set_xticklabels([])
+        told = f"cost in {unit(span)}:\nthe k of all computations"
+        grid[0][1].set_title(told, loc="left", fontsize=9.5, color=_FAINT)
+        grid[-1][0].set_xlabel(
+            "Each dot is a computation, the larger the larger its k. It serves the row of the dot"
+            " and those that its line reaches.", fontsize=9.5, color=_FAINT, loc="left",
+        )  # fmt: skip
+    canvas: Any = FigureCanvasAgg(figure)
+    content = BytesIO()
+    canvas.print_png(content)
+    return content.getvalue()
+
+
+def _stretch(plans: Mapping[str, ExecutionPlan]) -> int:
+    """The longest cycle, unless some query has too many executions in it."""
+    cycles = [cycle for plan in plans.values() for cycle in plan.cycles]
+    longest = max((cycle.length for cycle in cycles), default=1)
+    often = min((cycle.executions[0].at for cycle in cycles), default=1)
+    return min(longest, _MOST_IN_A_ROW * often)
+
+
+class _Panel:
+    """The executions of one plan, by rows."""
+
+    def __init__(self, plan: ExecutionPlan, span: int) -> None:
+        self.plan, self.span = plan, span
+        self.events = executions_until(plan, span)
+        self.rows = list(run_together(self.events))
+        self.ks = [event.k for event in self.events]
+        self.moments = [e.at for cycle in plan.cycles for e in cycle.executions]
+        named = len(self.rows) <= _NAMED_ROWS
+        self.height = _AROUND + (len(self.rows) * _ROW if named else _PANEL)
+
+    def draw(
+        self, axes: Any, name: str, colour: str, largest: int, unit: Callable[[int], str]
+    ) -> None:
+        row_of = {member: row for row, names in enumerate(self.rows) for member in names}
+        points = (self.height - _AROUND) * 72 / len(self.rows)  # of a row
+        most = min(150.0, max(26.0, (1.5 * points) ** 2))
+        at = [event.at for event in self.events]
+        low = [max(row_of[member] for member in event.members) for event in self.events]
+        high = [min(row_of[member] for member in event.members) for event in self.events]
+        size = [max(3.0, most * event.k / largest) for event in self.events]
+        if len(self.rows) <= _NAMED_ROWS:
+            axes.hlines(range(len(self.rows)), 0, self.span, color=_GREY, lw=0.6, zorder=1)
+        axes.vlines(at, high, low, color=colour, lw=1.4, alpha=0.55, zorder=2)
+        axes.scatter(
+            at, low, s=size, color=colour, alpha=0.9, linewidths=0, zorder=3, clip_on=False
+        )
+        axes.set_ylim(len(self.rows) - 0.3, -0.7)
+        axes.set_xlim(-0.01 * self.span, 1.01 * self.span)
+        self._label(axes, name, colour, unit)
+
+    def _label(self, axes: Any, name: str, colour: str, unit: Callable[[int], str]) -> None:
+        if len(self.rows) <= _NAMED_ROWS:
+            axes.set_yticks(range(len(self.rows)), [short_label(names) for names in self.rows])
+        else:
+            queries = sum(len(names) for names in self.rows)
+            told = "queries" if queries == len(self.rows) else f"groups of {queries} queries"
+            axes.set_yticks([])
+            axes.set_ylabel(f"{len(self.rows)} {told}", color=_INK)
+        times = next(ticks(self.moments, self.span, _MOST_TICKS))
+        axes.set_xticks(times, [unit(at) for at in times])
+        for side in ("top", "right", "left", "bottom"):
+            axes.spines[side].set_visible(False)
+        axes.tick_params(length=0, colors=_INK)
+        count = len(self.events)
+        told = f"{count:,} computations" if count != 1 else "1 computation"
+        if len(self.plan.cycles) == 1:
+            told = f"a cycle of {unit(self.plan.length)}, {told} in {unit(self.span)}"
+        axes.set_title(name, loc="left", fontsize=12, fontweight="bold", color=colour)
+        axes.set_title(told, loc="right", fontsize=9.5, color=_FAINT)
+
+
+def _draw_cost(axes: Any, costs: Mapping[str, float], name: str, colour: str) -> None:
+    """The bar of one plan; all have the same scale."""
+    worst = max(costs, key=lambda each: costs[each])
+    most, cost = costs[worst], costs[name]
+    axes.barh([0], [cost], height=0.5, color=colour)
+    told = f"{cost:,.0f}" if cost >= 1_000 else f"{cost:.4g}"
+    if name != worst:
+        told += f"\n{cost / most:.0%} of {worst}"
+    axes.text(cost + most * 0.03, 0, told, va="center", color=_INK, fontsize=10)
+    axes.set_xlim(0, most * 1.45)
+    axes.set_ylim(-1, 1)
+    axes.set_xticks([])
+    axes.set_yticks([])
+    for side in ("top", "right", "bottom", "left"):
+        axes.spines[side].set_visible(side == "left")
+    axes.spines["left"].set_color(_GREY)
+
+
+__all__ = ["plan_picture"]

@@ -1,0 +1,192 @@
+"""Several queries in words and numbers: who shares what with whom, when, and what that saves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from crestline.core.window import RangeWindow, counts_rows
+from crestline.language import Query
+from crestline.planner.explain import duration, explain, facts, per_minute
+from crestline.planner.plan import plan
+from crestline.planner.shared import Bundle, SharedPlan, arrange, why_alone
+from crestline.planner.timeline import timeline
+from crestline.sharing import PLANS, ExecutionPlan
+
+#: Beyond this many queries only what they share is told, not each of them.
+_MOST = 12
+_LONGEST_LIST = 8
+
+
+def execution_plans(shared: SharedPlan) -> dict[str, ExecutionPlan]:
+    """What each plan would do with the queries that have FREQUENCY; none if there are none."""
+    if not shared.scheduled:
+        return {}
+    return {name: make(shared.demands) for name, make in PLANS.items()}
+
+
+def sharing_facts(queries: Mapping[str, Query]) -> list[dict[str, Any]]:
+    """What is said of every query: alone, and with whom it shares what."""
+    found = []
+    for bundle in arrange(queries):
+        together = _bundle_facts(bundle)
+        for name, query in bundle.queries.items():
+            known = facts(plan(query)) | {"query": name}
+            known["shares_with"] = [other for other in bundle.queries if other != name]
+            known["why_alone"] = _why(bundle, queries, name)
+            known["shared"] = together
+            found.append(known)
+    order = list(queries)
+    return sorted(found, key=lambda known: order.index(known["query"]))
+
+
+def _bundle_facts(bundle: Bundle) -> dict[str, Any] | None:
+    shared = bundle.plan
+    if not isinstance(shared, SharedPlan):
+        return None
+    known: dict[str, Any] = {"queries": list(bundle.queries), "structure": _structure(shared)}
+    if not shared.uncertain and not shared.on_arrival:
+        known["expected_kept"] = round(shared.expected_kept, 1)
+        known["expected_kept_one_by_one"] = round(_kept_one_by_one(shared), 1)
+    plans = execution_plans(shared)
+    if plans:
+        mine = plans[shared.method.upper() if shared.method else "DP"]
+        known["plan"] = mine.name
+        known["note"] = mine.note
+        known["cycle_us"] = mine.length
+        known["costs_a_minute"] = {
+            name: float(each.cost * 60_000_000) for name, each in plans.items()
+        }
+        known["executions"] = [
+            {"at_us": execution.at, "k": execution.k, "queries": list(execution.members)}
+            for cycle in mine.cycles
+            for execution in cycle.executions
+        ]
+    return known
+
+
+def explain_all(queries: Mapping[str, Query], width: int = 78) -> str:
+    """One query as ``explain`` tells it, or several: each of them, then what they share."""
+    bundles = arrange(queries)
+    blocks = []
+    if len(queries) <= _MOST:
+        for name, query in queries.items():
+            blocks.append(explain(plan(query), name if len(queries) > 1 else None))
+    if len(queries) > 1 or any(query.frequency is not None for query in queries.values()):
+        blocks += [_block(bundle, queries, width) for bundle in bundles]
+    if len(queries) > 1:
+        blocks.append(_in_all(bundles, queries))
+    return "\n\n".join(blocks)
+
+
+def _block(bundle: Bundle, queries: Mapping[str, Query], width: int) -> str:
+    names = list(bundle.queries)
+    if not isinstance(bundle.plan, SharedPlan):
+        return _lines([("alone", names[0]), ("because", _why(bundle, queries, names[0]) or "")])
+    shared = bundle.plan
+    lines = [("shared by" if len(names) > 1 else "planned", _listed(names))]
+    lines.append(("structure", _structure(shared)))
+    if not shared.uncertain and not shared.on_arrival:
+        each = " for each partition" if shared.query.partition_by else ""
+        alone = _kept_one_by_one(shared)
+        lines.append(
+            ("kept", f"about {shared.expected_kept:,.0f} records{each} (scores in random order);"
+                     f" one by one they would keep {alone:,.0f}")
+        )  # fmt: skip
+    plans = execution_plans(shared)
+    if not plans:
+        return _lines(lines)
+    mine = plans[(shared.method or "DP").upper()]
+    cheapest = "" if mine.name == "DP" else f", the least is {per_minute(plans['DP'].cost)}"
+    lines.append(
+        ("plan", f"{mine.name}: {per_minute(mine.cost)} a minute{cheapest} (a computation for the"
+                 " largest k costs k)")
+    )  # fmt: skip
+    if mine.note:
+        lines.append(("", mine.note))
+    costs = ", ".join(f"{name} {per_minute(each.cost)}" for name, each in plans.items())
+    lines.append(("costs", f"{costs} a minute"))
+    if plans["NS"].cost:
+        saved = 1 - mine.cost / plans["NS"].cost
+        lines.append(("saves", f"{float(saved):.0%} of what computing each query alone (NS) costs"))
+    picture = timeline(mine, width=width, unit=duration)
+    return _lines(lines) + "\n\n" + picture
+
+
+def _structure(shared: SharedPlan) -> str:
+    query, window = shared.query, shared.query.window
+    panes = window.panes
+    if shared.uncertain:
+        assert isinstance(window, RangeWindow)
+        return (
+            f"one list of the records that decide any of the answers, over {duration(window.width)}"
+            f" of {window.on}; one array of probabilities up to k = {query.k:,} serves every k"
+        )
+    if shared.on_arrival:
+        return f"one band of candidates up to k = {query.k:,}; records expire one by one"
+    pane = f"{panes.length:,} records" if counts_rows(window) else duration(panes.length)
+    reach = "and nothing expires" if panes.unbounded else f"{panes.width:,} to the longest window"
+    return f"one band of candidates up to k = {query.k:,}, panes of {pane} at least, {reach}"
+
+
+def _kept_one_by_one(shared: SharedPlan) -> float:
+    if shared.scheduled:
+        return sum(SharedPlan({name: q}).expected_kept for name, q in shared.queries.items())
+    return sum(plan(query).expected_kept for query in shared.queries.values())
+
+
+def _why(bundle: Bundle, queries: Mapping[str, Query], name: str) -> str | None:
+    """Why a query shares no structure; None if it does."""
+    query = bundle.queries[name]
+    if len(bundle.queries) > 1:
+        return None
+    others = [
+        other
+        for called, other in queries.items()
+        if called != name and other.stream.casefold() == query.stream.casefold()
+    ]
+    if not others:
+        return "no other query reads its stream"
+    if (reason := why_alone(query)) is not None:
+        return f"{reason}; it shares the scan and the expressions"
+    parts: dict[str, Callable[[Query], object]] = {
+        "WHERE": lambda q: q.where,
+        "PARTITION BY": lambda q: q.partition_by,
+        "ORDER BY": lambda q: q.order_by,
+        "the selected columns": lambda q: (q.select, q.key),
+        "LATENESS": lambda q: q.lateness,
+        "the kind of window": lambda q: (counts_rows(q.window), q.window.on),
+        "what is probable": lambda q: str(q.probability),
+    }
+    differing = [
+        what for what, part in parts.items() if all(part(other) != part(query) for other in others)
+    ]
+    what = " and ".join(differing[:2]) or "the window, or how often it is answered,"
+    return f"{what} is its own; it shares the scan and the expressions"
+
+
+def _in_all(bundles: list[Bundle], queries: Mapping[str, Query]) -> str:
+    streams = {query.stream.casefold(): query.stream for query in queries.values()}
+    alone = sum(1 for bundle in bundles if len(bundle.queries) == 1)
+    shared = len(queries) - alone
+    said = f"{len(queries):,} queries on {_listed(list(streams.values()))}: one scan of each stream"
+    if shared:
+        number = len(bundles) - alone
+        said += f", {number} structure{'s' if number > 1 else ''} for {shared:,} of them"
+    if alone:
+        said += f", {alone:,} with one of {'its' if alone == 1 else 'their'} own"
+    return _lines([("in all", said)])
+
+
+def _listed(names: list[str]) -> str:
+    if len(names) <= _LONGEST_LIST:
+        return ", ".join(names)
+    return ", ".join(names[: _LONGEST_LIST - 1]) + f" and {len(names) - _LONGEST_LIST + 1:,} more"
+
+
+def _lines(lines: list[tuple[str, str]]) -> str:
+    width = max(len(name) for name, _ in lines)
+    return "\n".join(f"{name:<{width}}  {text}" for name, text in lines)
+
+
+__all__ = ["execution_plans", "explain_all", "sharing_facts"]

@@ -1,0 +1,284 @@
+"""Several queries: which of them share a structure, and on what terms.
+
+Queries share where they rank the same records of the same stream in the same way: same WHERE,
+PARTITION BY, ORDER BY, selected columns and KEY (which break ties), event time and LATENESS. They
+may differ in k, in their windows, in SLIDE or FREQUENCY, and in what they emit. Uncertain queries
+share if their windows are equally long, since probabilities are those of one window.
+
+>>> from crestline.language import parse
+>>> text = "SELECT TOP {} id FROM s [RANGE {} SECONDS SLIDE 1 SECOND ON ts] ORDER BY x DESC"
+>>> bundles = arrange({"a": parse(text.format(3, 10)), "b": parse(text.format(5, 60))})
+>>> [sorted(bundle.queries) for bundle in bundles]
+[['a', 'b']]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import gcd
+from typing import Any, cast
+
+from crestline.certain.shared import SharedTopK
+from crestline.core.asks import LONG_AGO, Ask, SharedOperator
+from crestline.core.errors import PlanError
+from crestline.core.window import RangeWindow, RowsWindow, UnboundedWindow, Window, counts_rows
+from crestline.language import Query
+from crestline.planner.catalogue import reports_every_arrival
+from crestline.planner.plan import Plan, harmonic, plan
+from crestline.sharing import PLANS, Demand, ExecutionPlan, Schedule, SharedAgenda
+from crestline.uncertain.semantics import meaning_of
+from crestline.uncertain.shared import SharedWorlds
+
+
+@dataclass(frozen=True)
+class SharedPlan:
+    """How queries that share one structure are run. One query with FREQUENCY is such a plan too."""
+
+    queries: Mapping[str, Query]
+
+    @cached_property
+    def query(self) -> Query:
+        """What the queries have in common, with the largest k, the longest window and the finest
+        slide of all."""
+        some = next(iter(self.queries.values()))
+        most = max(query.k for query in self.queries.values())
+        return replace(
+            some, k=most, window=self._window, name=None, emit="SNAPSHOTS", frequency=None,
+            using=None,
+        )  # fmt: skip
+
+    @property
+    def _window(self) -> Window:
+        windows = [query.window for query in self.queries.values()]
+        first = windows[0]
+        slide = gcd(*(slide for query in self.queries.values() if (slide := _step(query))))
+        if isinstance(first, RangeWindow) and first.slide is None and not self.scheduled:
+            return RangeWindow(max(_width(window) or 0 for window in windows), None, first.on)
+        widths = [_width(window) for window in windows]
+        if None in widths:
+            return UnboundedWindow(slide, first.on)
+        widest = max(width for width in widths if width is not None)
+        slide = gcd(slide, *(width for width in widths if width is not None))
+        if counts_rows(first):
+            return RowsWindow(widest, slide, first.on)
+        assert first.on is not None
+        return RangeWindow(widest, slide, first.on)
+
+    @property
+    def uncertain(self) -> bool:
+        return self.query.probability is not None
+
+    @property
+    def on_arrival(self) -> bool:
+        return reports_every_arrival(self.query.window)
+
+    @property
+    def scheduled(self) -> dict[str, Query]:
+        """The queries with FREQUENCY."""
+        return {name: q for name, q in self.queries.items() if q.frequency is not None}
+
+    @property
+    def method(self) -> str | None:
+        """Which execution plan they follow; None if none has FREQUENCY."""
+        return next((query.using or "DP" for query in self.scheduled.values()), None)
+
+    def execution_plan(self, method: str | None = None) -> ExecutionPlan | None:
+        """When queries with FREQUENCY are computed; by another plan than theirs if one is named."""
+        name = (method or self.method or "").upper()
+        return PLANS[name](self.demands) if name else None
+
+    @property
+    def demands(self) -> list[Demand]:
+        return [demand_of(name, query) for name, query in self.scheduled.items()]
+
+    def ask(self, name: str, since: int = LONG_AGO) -> Ask:
+        """What a query asks of the operator."""
+        return ask_of(self.queries[name], since)
+
+    def agenda(self) -> SharedAgenda | None:
+        """When they are answered; None where the operator knows by itself."""
+        if not self.scheduled and not self.uncertain:
+            return None
+        schedule = None if self.method is None else Schedule(self.method.upper(), self.demands)
+        slides = [ask_of(query).slide for query in self.queries.values()]
+        return SharedAgenda(slides, schedule, list(self.queries))
+
+    def operator(self) -> SharedOperator:
+        """A fresh operator."""
+        return self.operator_with(self.agenda())
+
+    def operator_with(self, agenda: SharedAgenda | None) -> SharedOperator:
+        asks = [ask_of(query) for query in self.queries.values()]
+        if self.uncertain:
+            assert agenda is not None
+            return cast(SharedOperator, SharedWorlds(asks, agenda, exclusive=self._exclusive))
+        return cast(SharedOperator, SharedTopK(asks, agenda, unit=self._unit))
+
+    def restored(self, state: dict[str, Any], agenda: SharedAgenda | None) -> SharedOperator:
+        """The operator whose state that is."""
+        if self.uncertain:
+            assert agenda is not None
+            return cast(SharedOperator, SharedWorlds.from_state(state, agenda))
+        return cast(SharedOperator, SharedTopK.from_state(state, agenda))
+
+    @property
+    def expected_kept(self) -> float:
+        """Records kept for each partition of a certain stream if scores come in random order and
+        panes hold enough: the record of rank r in a pane stays while fewer than k better ones are
+        in later panes, where k is the largest of the windows that reach back so far."""
+        length = self.query.window.panes.length
+        widths = [_width(query.window) for query in self.queries.values()]
+        pairs = sorted(
+            (1 if width is None else width // length, query.k)
+            for width, query in zip(widths, self.queries.values(), strict=True)
+        )
+        kept, reached, alone = 0.0, 0, 0.0
+        for place, (width, k) in enumerate(pairs):
+            most = max(k for _, k in pairs[place:])
+            kept += most * (harmonic(width) - harmonic(reached))
+            reached = width
+        for query in self.queries.values():
+            panes = query.window.panes.per_window if query.frequency is None else pairs[-1][0]
+            alone += query.k * harmonic(panes)
+        return min(kept, alone)
+
+    @property
+    def _exclusive(self) -> bool:
+        asked = self.query.probability
+        return asked is not None and asked.exclusive_by is not None
+
+    @property
+    def _unit(self) -> int | None:
+        frequencies = [demand.frequency for demand in self.demands]
+        return gcd(*frequencies) if frequencies else None
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """Queries that are run together, and how: one on its own, or several with one structure."""
+
+    queries: Mapping[str, Query]
+    plan: Plan | SharedPlan
+
+    @classmethod
+    def of(cls, queries: Mapping[str, Query]) -> Bundle:
+        """These queries, which can be run together."""
+        if len(queries) > 1 or any(query.frequency is not None for query in queries.values()):
+            return cls.shared(queries)
+        return cls(queries, plan(next(iter(queries.values()))))
+
+    @classmethod
+    def shared(cls, queries: Mapping[str, Query]) -> Bundle:
+        """These queries, or this one, with a structure that can be shared."""
+        return cls(queries, SharedPlan(queries))
+
+
+def arrange(queries: Mapping[str, Query]) -> list[Bundle]:
+    """The queries in bundles, each of those that share a structure; PlanError if one of them cannot
+    be run."""
+    families: dict[Hashable, dict[str, Query]] = {}
+    for name, query in queries.items():
+        plan(query)
+        key = sharing_key(query)
+        families.setdefault(("alone", name) if key is None else key, {})[name] = query
+    return [Bundle.of(family) for family in families.values()]
+
+
+def sharing_key(query: Query) -> Hashable | None:
+    """Queries with the same key share a structure; None: it shares with nobody."""
+    if why_alone(query) is not None:
+        return None
+    kind: Hashable
+    if query.probability is not None:
+        asked = query.probability
+        whole = meaning_of(asked.semantics, asked.threshold, query.summed).keeps_all or (
+            asked.semantics == "U_TOPK" and asked.exclusive_by is not None
+        )
+        kind = ("uncertain", _width(query.window), str(asked.expression.sql), asked.exclusive_by,
+                query.summed, whole)  # fmt: skip
+    elif counts_rows(query.window):
+        kind = ("rows", reports_every_arrival(query.window))
+    else:
+        kind = ("time", reports_every_arrival(query.window) and query.frequency is None)
+    return (
+        query.stream.casefold(), query.where, query.partition_by, query.order_by, query.select,
+        query.key, query.window.on, query.lateness, kind,
+        (query.using or "DP").upper() if query.frequency is not None else None,
+    )  # fmt: skip
+
+
+def why_alone(query: Query) -> str | None:
+    """Why a query shares a structure with no other; None if it may."""
+    if query.frequency is None and query.using is not None:
+        return f"USING {query.using.upper()} asks for a structure of its own"
+    if query.approximate:
+        return "APPROXIMATE is answered by a structure of its own"
+    if query.late == "REVISE":
+        return "LATE REVISE remembers everything, for itself"
+    if query.probability is not None and query.frequency is None:
+        if counts_rows(query.window):
+            return "uncertain queries share windows on time only"
+        if reports_every_arrival(query.window):
+            return "an uncertain result at every arrival is kept up to date by its own synopsis"
+    return None
+
+
+def ask_of(query: Query, since: int = LONG_AGO) -> Ask:
+    asked = query.probability
+    return Ask(
+        query.k,
+        _width(query.window),
+        _slide(query),
+        scheduled=query.frequency is not None,
+        only_changes=query.emit == "CHANGES",
+        since=since,
+        semantics=None if asked is None else asked.semantics,
+        threshold=None if asked is None else asked.threshold,
+        summed=query.summed,
+    )
+
+
+def demand_of(name: str, query: Query) -> Demand:
+    if query.frequency is None:
+        raise PlanError(f"query {name} has no FREQUENCY")
+    return Demand(name, query.frequency, query.k)
+
+
+def _width(window: Window) -> int | None:
+    if isinstance(window, RowsWindow):
+        return window.rows
+    return window.width if isinstance(window, RangeWindow) else None
+
+
+def _slide(query: Query) -> int | None:
+    window = query.window
+    if query.frequency is not None:
+        return None
+    return window.slide
+
+
+def _step(query: Query) -> int | None:
+    """The slide, or what bounds it."""
+    return query.frequency if query.frequency is not None else query.window.slide
+
+
+def shared_with(bundles: Sequence[Bundle], name: str) -> list[str]:
+    """The other queries that share a structure with one."""
+    for bundle in bundles:
+        if name in bundle.queries:
+            return [other for other in bundle.queries if other != name]
+    return []
+
+
+__all__ = [
+    "Bundle",
+    "SharedPlan",
+    "arrange",
+    "ask_of",
+    "demand_of",
+    "shared_with",
+    "sharing_key",
+    "why_alone",
+]
