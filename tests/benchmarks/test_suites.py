@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from crestline.certain import Naive
@@ -196,6 +197,40 @@ def test_uncertain_does_not_count_a_wrong_answer() -> None:
     assert uncertain.agree(full, 300, 200)
     wrong = uncertain.full_windows(stream, 4, 300, ("BS",))["BS"]
     assert not uncertain.agree(full | {"BS": wrong}, 300, 200)
+
+
+# -- sharing ------------------------------------------------------------------------------------
+
+
+def test_shared_runs_agree_with_each_query_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from benchmarks import sharing
+
+    monkeypatch.setenv("CRESTLINE_BENCH_DATA", str(tmp_path))
+    result = sharing.run(
+        quick=True, say=quiet, rows=20_000, queries=4, uncertain=3, readings_rows=5_000, window=300
+    )
+    assert json.loads(json.dumps(result)) == result
+    assert [cell["queries"] for cell in result["certain"]["cells"]] == [1, 3, 4]
+    met = {one["goal"]: one["met"] for one in result["goals"]}
+    assert met["certain answers are those of each query alone (1 is yes)"]
+    assert met["uncertain answers are those of each query alone (1 is yes)"]
+    assert result["certain"]["result_rows"] > 1_000
+    assert "together" in sharing.table(result)
+
+
+def test_a_shared_run_that_differs_is_noticed() -> None:
+    from benchmarks import sharing
+
+    rows = [{"query": "q", "window_end": end, "rank": 1, "id": end} for end in (1, 2, 3)]
+    some, more = pa.Table.from_pylist(rows[:2]), pa.Table.from_pylist(rows)
+    assert sharing._agree(some, more)
+    wrong = some.set_column(3, "id", pa.array([1, 1]))
+    assert not sharing._agree(wrong, more)
+    assert not sharing._agree(some.slice(0, 0), more)
+    assert sharing.digest(some) != sharing.digest(wrong)
+    assert sharing.digest(more) == sharing.digest(pa.concat_tables([some, more.slice(2)]))
 
 
 # -- local, partitions, memory ------------------------------------------------------------------

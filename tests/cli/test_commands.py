@@ -35,10 +35,29 @@ def test_every_command_gives_examples(command: str) -> None:
 def test_explain_says_what_the_planner_says(tmp_path: Path) -> None:
     planned = plan(library.parse(TOP))
     assert crestline("explain", TOP).stdout == explain(planned) + "\n"
-    assert json.loads(crestline("explain", TOP, "--json").stdout) == [facts(planned)]
+    (told,) = json.loads(crestline("explain", TOP, "--json").stdout)
+    assert told.items() >= facts(planned).items()
+    assert told["shares_with"] == [] and told["shared"] is None
     several = crestline("explain", "-", "--json", stdin=f"{TOP};{TOP}").stdout
     assert [known["query"] for known in json.loads(several)] == ["query_1", "query_2"]
     assert "line 1" in crestline("explain", "SELECT", code=2).stderr
+
+
+OFTEN = "SELECT TOP {} id FROM s [RANGE 9 s ON ts] ORDER BY x DESC FREQUENCY {} s"
+
+
+def test_explain_shows_who_shares_and_draws_the_plan(tmp_path: Path) -> None:
+    text = ";".join(OFTEN.format(k, f) for k, f in ((3, 2), (4, 3), (5, 5)))
+    picture = tmp_path / "plan.png"
+    result = crestline("explain", text, "--picture", picture)
+    assert "shared by  query_1, query_2, query_3" in result.stdout
+    assert "costs      DP 135, GREEDY 135, INCO 230, IN 230, NS 230 a minute" in result.stdout
+    assert picture.read_bytes().startswith(b"\x89PNG") and str(picture) in result.stderr
+    known = json.loads(crestline("explain", text, "--json").stdout)
+    assert known[1]["shares_with"] == ["query_1", "query_3"]
+    refused = crestline("explain", text, "--picture", "plan.jpg", code=2)
+    assert "PNG" in refused.stderr
+    assert "none of these has it" in crestline("explain", TOP, "--picture", "p.png", code=2).stderr
 
 
 def test_algorithms_lists_the_catalogue() -> None:

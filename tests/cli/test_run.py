@@ -130,6 +130,15 @@ def test_several_queries_with_the_same_columns_share_a_file(scores: Path, tmp_pa
         assert [row["query"] for row in csv.DictReader(file)] == ["query_1"] * 4 + ["query_2"] * 4
 
 
+def test_queries_that_share_say_so_and_many_are_told_in_short(scores: Path) -> None:
+    two = run_here(f"{TOP}; {TOP}", "-s", f"s={scores}")
+    assert "at most for 2 queries" in two.stderr
+    many = run_here(";".join([TOP] * 9), "-s", f"s={scores}")
+    assert many.stdout.count("query\t") == 9
+    assert "and 3 queries more" in many.stderr and "queries      9" in many.stderr
+    assert "result rows  36" in many.stderr
+
+
 def test_bad_records_are_counted_and_written(tmp_path: Path) -> None:
     source = write_scores(tmp_path / "s.jsonl", [*SCORES, ("g", None), ("h", None)])
     rejects = tmp_path / "bad.jsonl"

@@ -89,6 +89,13 @@ class Band(StepOperator):
         self.number = np.append(self.number, number)
         self._resize(None if self.panes.on_arrival else pane)
 
+    def be_ready_for(self, unit: int) -> None:
+        """Asks that are scheduled may be due at any multiple of ``unit`` from now on."""
+        if any(ask.scheduled for ask in self.live):
+            pane = gcd(self.panes.length, unit)
+            self._split_panes(self.panes.length // pane)
+            self._resize(pane)
+
     def leave(self, number: int) -> None:
         """Answer an ask no more; others must stay."""
         self.asks[int(np.flatnonzero(self.number == number)[0])] = None

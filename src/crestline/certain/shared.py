@@ -51,6 +51,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from math import gcd
 from typing import Any, Self
 
 import numpy as np
@@ -72,17 +73,17 @@ _FINENESS = 8
 class SharedTopK:
     """The bands of several asks; see the module's text and ``core.operator.Operator``."""
 
-    def __init__(
-        self, asks: Sequence[Ask], agenda: Agenda | None = None, *, unit: int | None = None
-    ) -> None:
-        """``agenda`` knows the moments of the asks that are ``scheduled``: multiples of ``unit``"""
+    def __init__(self, asks: Sequence[Ask], agenda: Agenda | None = None) -> None:
+        """``agenda`` knows the moments of the asks that are ``scheduled``."""
         if not asks:
             raise CrestlineError("there must be something to ask for")
         arrivals = [_at_arrivals(ask) for ask in asks]
         if any(arrivals) != all(arrivals):
             raise CrestlineError("asks at every arrival share with their like only")
         self.asks: list[Ask | None] = list(asks)
-        self.agenda, self.unit = agenda, unit
+        self.agenda = agenda
+        #: All moments that the agenda may pick are multiples of it.
+        self._unit = gcd(*(ask.frequency or 0 for ask in asks))
         self._bands: list[Band] = []
         self._ids: Ints | None = None  # those that are kept, once they have been collected
         self.seen = 0
@@ -111,7 +112,7 @@ class SharedTopK:
     def _pane_of(self, ask: Ask) -> int | None:
         if _at_arrivals(ask):
             return None
-        return joint_pane([self.unit] if ask.scheduled and self.unit else [], [ask])
+        return joint_pane([self._unit] if ask.scheduled else [], [ask])
 
     def add(self, ask: Ask) -> int:
         """Answer one ask more from now on; ``since`` must be later than every record so far."""
@@ -121,6 +122,11 @@ class SharedTopK:
         if ask.since <= first.closed_until:
             raise CrestlineError(f"windows up to {first.closed_until} have been reported")
         self.asks.append(ask)
+        if ask.frequency is not None:
+            # From the next plan on, others are answered at other moments too.
+            self._unit = gcd(self._unit, ask.frequency, ask.since if ask.since > LONG_AGO else 0)
+            for band in self._bands:
+                band.be_ready_for(self._unit)
         self._place(len(self.asks) - 1, ask)
         return len(self.asks) - 1
 
@@ -179,7 +185,7 @@ class SharedTopK:
             yield self.advance(to)
             return
         pane = max(band.panes.length for band in self._bands)
-        rate = sum(ask.k / (ask.slide or self.unit or pane) for ask in self.live)
+        rate = sum(ask.k / (ask.slide or ask.frequency or pane) for ask in self.live)
         partitions = max(1, self._bands[0].partitions)
         step = max(pane, int(_PORTION / (rate * partitions)))
         while (start := self._next_content()) is not None and start + step < to:
@@ -247,7 +253,7 @@ class SharedTopK:
     def state(self) -> dict[str, Any]:
         return {
             "asks": [None if ask is None else asdict(ask) for ask in self.asks],
-            "unit": self.unit,
+            "unit": self._unit,
             "seen": self.seen,
             "bands": {str(i): band.state() for i, band in enumerate(self._bands)},
         }
@@ -257,7 +263,7 @@ class SharedTopK:
         """The operator whose ``state()`` this was."""
         operator = cls.__new__(cls)
         operator.asks = [None if ask is None else Ask(**ask) for ask in state["asks"]]
-        operator.agenda, operator.unit, operator.seen = agenda, state["unit"], state["seen"]
+        operator.agenda, operator._unit, operator.seen = agenda, state["unit"], state["seen"]
         operator._ids = None
         operator._bands = [
             Band.restored(band, operator.asks, agenda) for band in state["bands"].values()
@@ -289,4 +295,4 @@ def _commensurable(pane: int | None, other: int | None) -> bool:
     return bool(np.gcd(pane, other) * _FINENESS >= min(pane, other))
 
 
-__all__ = ["LONG_AGO", "SharedTopK"]
+__all__ = ["SharedTopK"]

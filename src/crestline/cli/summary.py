@@ -22,6 +22,8 @@ _HINTS = {
     "not a timestamp": "The column behind ON is text: write times like 2024-01-31T12:00:00Z.",
     "not a well-formed line": "Look at how the file begins: its first lines set the columns.",
 }
+#: Of more queries than this only the first are told one by one.
+_EACH = 6
 #: Beyond this share of late records a hint at LATENESS is in place.
 _MANY_LATE = 0.01
 
@@ -118,6 +120,8 @@ def kept(metrics: Metrics) -> str:
     """The most records that were kept, against what the window held."""
     window = metrics.window_records_peak
     text = f"{metrics.kept_peak:,} at most"
+    if metrics.sharing > 1:
+        text += f" for {metrics.sharing:,} queries"
     if not window:
         return text
     share = 100 * min(1.0, metrics.kept_peak / window)
@@ -169,6 +173,9 @@ class RunSummary:
 
 
 def print_summary(run: RunSummary, console: Console) -> None:
+    if len(run.queries) > _EACH:
+        _print_many(run, console)
+        return
     several = len(run.queries) > 1
     for summary in run.queries:
         if several:
@@ -179,6 +186,33 @@ def print_summary(run: RunSummary, console: Console) -> None:
             console.print(Text(hint, "yellow"), soft_wrap=True)
     if several:
         _print_lines(run.lines(), console)
+    if (hint := run.hint()) is not None:
+        console.print(Text(hint, "yellow"), soft_wrap=True)
+
+
+def _print_many(run: RunSummary, console: Console) -> None:
+    """Of many queries what they have in common, and a line for each of the first few."""
+    width = max(len(summary.query) for summary in run.queries[:_EACH])
+    for summary in run.queries[:_EACH]:
+        known = summary.metrics
+        told = f"{known.result_rows:>12,} result rows, {kept(known)}"
+        console.print(Text.assemble((f"{summary.query:<{width}}  ", "bold"), told), soft_wrap=True)
+    console.print(Text(f"and {len(run.queries) - _EACH:,} queries more", "dim"))
+    # Queries on several streams or with several filters count their own records.
+    longest = max(run.queries, key=lambda summary: summary.metrics.rows_in)
+    lines = [
+        ("queries", f"{len(run.queries):,}"),
+        ("rows in", f"{longest.metrics.rows_in:,}"),
+        ("result rows", f"{sum(summary.metrics.result_rows for summary in run.queries):,}"),
+    ]
+    bad = max(aside(summary.metrics) for summary in run.queries)
+    if bad:
+        lines.append(("set aside", f"{bad:,} at most"))
+    late = max(summary.metrics.rows_late for summary in run.queries)
+    if late:
+        lines.append(("late", f"{late:,} at most"))
+    lines.append(("time", f"{longest.seconds:,.2f} s"))
+    _print_lines(lines + run.lines(), console)
     if (hint := run.hint()) is not None:
         console.print(Text(hint, "yellow"), soft_wrap=True)
 

@@ -26,8 +26,9 @@ class Ask:
     width: int | None
     #: Its window ends at every multiple; None: at every arrival, or when the agenda says so.
     slide: int | None
-    #: Whether the agenda picks the moments (FREQUENCY).
-    scheduled: bool = False
+    #: The longest time between two answers, if the agenda picks the moments (FREQUENCY): they are
+    #: multiples of what such times of all asks have in common.
+    frequency: int | None = None
     #: Whether a snapshot that equals the one before may be left out; one that became empty is told.
     only_changes: bool = False
     #: Records before this time are not seen: those of a query that was added while the stream ran.
@@ -36,6 +37,11 @@ class Ask:
     semantics: str | None = None
     threshold: float | None = None
     summed: bool = False
+
+    @property
+    def scheduled(self) -> bool:
+        """Whether the agenda picks the moments."""
+        return self.frequency is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ class Pointed:
         else:
             self.call = _caller(signature)
 
-    @cache  # noqa: B019  (there are two of these objects, and they live for good)
+    @cache  # noqa: B019  (there are few of these objects, and they live for good)
     def address(self) -> int:
         """Compile the function, or load it from the cache."""
         if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]

@@ -120,7 +120,7 @@ def _structure(shared: SharedPlan) -> str:
         assert isinstance(window, RangeWindow)
         return (
             f"one list of the records that decide any of the answers, over {duration(window.width)}"
-            f" of {window.on}; one array of probabilities up to k = {query.k:,} serves every k"
+            f" of {window.on}; one array of probabilities serves every k up to {query.k:,}"
         )
     if shared.on_arrival:
         return f"one band of candidates up to k = {query.k:,}; records expire one by one"

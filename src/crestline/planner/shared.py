@@ -114,7 +114,7 @@ class SharedPlan:
         if self.uncertain:
             assert agenda is not None
             return cast(SharedOperator, SharedWorlds(asks, agenda, exclusive=self._exclusive))
-        return cast(SharedOperator, SharedTopK(asks, agenda, unit=self._unit))
+        return cast(SharedOperator, SharedTopK(asks, agenda))
 
     def restored(self, state: dict[str, Any], agenda: SharedAgenda | None) -> SharedOperator:
         """The operator whose state that is."""
@@ -148,11 +148,6 @@ class SharedPlan:
     def _exclusive(self) -> bool:
         asked = self.query.probability
         return asked is not None and asked.exclusive_by is not None
-
-    @property
-    def _unit(self) -> int | None:
-        frequencies = [demand.frequency for demand in self.demands]
-        return gcd(*frequencies) if frequencies else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +226,7 @@ def ask_of(query: Query, since: int = LONG_AGO) -> Ask:
         query.k,
         _width(query.window),
         _slide(query),
-        scheduled=query.frequency is not None,
+        frequency=query.frequency,
         only_changes=query.emit == "CHANGES",
         since=since,
         semantics=None if asked is None else asked.semantics,

@@ -1,0 +1,437 @@
+"""The measurements of section 10: cost, throughput and latency of five plans, and planning itself.
+
+Each cost is told in three ways. **Planned**: the k of all computations a second, which is what the
+plans make small. **Walked**: CPU seconds a second of the stream where each computation goes through
+the whole window, as in the paper (`walk`): every computation of a plan that differs from the others
+in the k it serves is timed on several full windows, in rank order, and counted as often as the plan
+has it. **Engine**: CPU seconds a second of `SharedWorlds`, which walks only as far as it must, with
+all that it does besides: records in, the list kept, results out. **Keeping** is the same for a
+single query with the largest k, every 40 seconds.
+
+Throughput is results a second of computing; latency comes from `replay`. Both are of the walks.
+CPU time is that of the process, compilation is over.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from statistics import mean
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from papers.chen_multi import stream as streams
+from papers.chen_multi.replay import replay
+from papers.chen_multi.stream import SECOND, WIDTH, Stream, demands
+from papers.chen_multi.walk import walk, walk_with_rules
+
+import crestline
+from crestline.core.asks import Ask
+from crestline.sharing import PLANS, Demand, Execution, Schedule, SharedAgenda
+from crestline.uncertain.shared import SharedWorlds
+
+Say = Callable[[str], None]
+#: In the order of the claim: the dearest first.
+ORDER = ("NS", "IN", "INCO", "GREEDY", "DP")
+#: What a run measures; the mean over sets of queries is taken.
+MEASURES = (
+    "planned", "walked", "engine", "work", "results", "needed", "throughput", "load", "delay", "late",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One point of a figure: x queries, k from ``ks``; n records a window, or of several streams
+    ``n`` = N w records."""
+
+    kind: str = "synthetic"
+    x: int = 20
+    n: int = 10_000
+    ks: tuple[int, int] = (2, 100)
+    queries: str = "uu"
+    streams: int = 0
+
+    @property
+    def w(self) -> int:
+        return self.n // self.streams if self.streams else 0
+
+
+#: The defaults of section 10.1.
+DEFAULTS = {
+    "synthetic": Setting(),
+    "icebergs": Setting("icebergs"),
+    "streams": Setting("streams", n=100 * 100, ks=(2, 20), streams=100),
+    "seismic": Setting("seismic", n=16 * 1000, ks=(2, 5), streams=16),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How large the experiments are."""
+
+    #: Sets of queries a point, those that the engine runs, windows that a computation is timed on,
+    #: seconds of stream that the engine is timed over, seconds that are replayed.
+    sets: int = 6
+    engine_sets: int = 2
+    windows: int = 2
+    seconds: int = 40
+    horizon: int = 600
+    x: tuple[int, ...] = (10, 20, 40, 60, 80, 100)
+    n: tuple[int, ...] = (2_000, 4_000, 6_000, 8_000, 10_000)
+    k: tuple[int, ...] = (200, 400, 600, 800, 1_000)
+    few_x: tuple[int, ...] = (10, 20, 40)
+    few_k: tuple[int, ...] = (200, 600, 1_000)
+    several: tuple[int, ...] = (20, 40, 60, 80, 100)
+    several_k: tuple[int, ...] = (20, 40, 60, 80, 100)
+    several_w: tuple[int, ...] = (20, 40, 60, 80, 100)
+    seismic_n: tuple[int, ...] = (8, 12, 16)
+    seismic_w: tuple[int, ...] = (200, 600, 1_000)
+    #: Windows are divided by it; 1: the paper's.
+    shrink: int = 1
+    #: Sets for what is only planned, by distribution and number of queries.
+    planned_sets: int = 1_000
+    planned_x: tuple[int, ...] = (10, 20, 40, 60, 80, 100)
+    frequencies: tuple[int, ...] = (10_000, 20_000, 30_000, 40_000)
+    planning_sets: int = 5
+    exact_queries: int = 8
+    exact_window: int = 300
+
+
+SIZES = {
+    "quick": Size(
+        sets=2, engine_sets=1, windows=1, seconds=20, horizon=200, x=(10, 20, 40), n=(2_000, 10_000),
+        k=(200, 400), few_x=(10, 20), few_k=(200,), several=(20, 100), several_w=(20, 100), several_k=(20, 40),
+        seismic_n=(8, 16), seismic_w=(200, 1_000), shrink=5, planned_sets=60,
+        frequencies=(10_000, 20_000), planning_sets=2,
+    ),
+    "default": Size(),
+    "full": Size(
+        sets=20, engine_sets=5, windows=5, seconds=100, horizon=3_600, x=tuple(range(10, 101, 10)),
+        few_x=tuple(range(10, 101, 10)), few_k=(200, 400, 600, 800, 1_000),
+        seismic_n=(8, 10, 12, 14, 16), seismic_w=(200, 400, 600, 800, 1_000), planned_sets=5_000,
+        planning_sets=20,
+    ),
+}  # fmt: skip
+
+
+# -- one point ------------------------------------------------------------------------------------
+
+
+def stream_of(setting: Setting, count: int) -> Stream | None:
+    """The stream that a setting is measured on; None if its data is not at hand."""
+    if setting.kind == "synthetic":
+        return streams.synthetic(count)
+    if setting.kind == "icebergs":
+        return streams.sightings(count)
+    if setting.kind == "streams":
+        return streams.several(setting.streams, count)
+    return streams.seismic(setting.streams, setting.w, count)
+
+
+class Walks:
+    """What computations over the whole window take, by the k that they serve."""
+
+    def __init__(self, stream: Stream, n: int, windows: int) -> None:
+        starts = np.linspace(0, len(stream.score) - n, windows, dtype=np.int64)
+        self._windows = [stream.ranked(int(start), n) for start in starts]
+        self._groups, self._rules = stream.groups, stream.exclusive
+        self._known: dict[tuple[int, ...], float] = {}
+
+    def seconds(self, ks: tuple[int, ...]) -> float:
+        if self._rules:  # one walk for the largest k; what the others take besides is not timed
+            ks = (max(ks),)
+        ks = tuple(sorted(ks))
+        if ks not in self._known:
+            asked = np.array(ks)
+            taken = []
+            for chance, rule, group in 2 * self._windows:
+                began = time.process_time()
+                if self._rules:
+                    walk_with_rules(ks[0], chance, rule, group)
+                else:
+                    walk(asked, chance, group, self._groups)
+                taken.append(time.process_time() - began)
+            self._known[ks] = min(taken)  # what disturbs only adds to it
+        return self._known[ks]
+
+
+def walked(walks: Walks, plan: str, asked: Sequence[Demand], size: Size) -> dict[str, Any]:
+    """Cost and throughput of a plan by the walks, and what each of its computations takes."""
+    k = {d.name: d.k for d in asked}
+
+    def seconds(execution: Execution) -> float:
+        return walks.seconds(tuple(k[name] for name in execution.members))
+
+    made = PLANS[plan](asked)
+    cost = sum(sum(map(seconds, c.executions)) / c.length for c in made.cycles)
+    results = sum(sum(len(e.members) for e in c.executions) / c.length for c in made.cycles)
+    return {
+        "planned": float(made.cost),
+        "walked": cost,
+        "results": results,
+        "needed": sum(1 / d.frequency for d in asked),
+        "throughput": results / cost,
+        "seconds": seconds,
+    }
+
+
+def engine(
+    stream: Stream, setting: Setting, plan: str, asked: Sequence[Demand], seconds: int
+) -> dict[str, float]:
+    """CPU seconds a second of the stream, and records looked at times k, with a full window."""
+    # Not from the beginning on: what happens before the window is full is not measured.
+    schedule = Schedule(
+        plan, [Demand(d.name, d.frequency * SECOND, d.k) for d in asked], WIDTH * SECOND // 2
+    )
+    agenda = SharedAgenda([None] * len(asked), schedule, [d.name for d in asked])
+    summed = setting.streams > 0
+    asks = [
+        Ask(
+            d.k, WIDTH * SECOND, None, d.frequency * SECOND, semantics="PK_TOPK", summed=summed
+        )
+        for d in asked
+    ]
+    operator = SharedWorlds(asks, agenda, exclusive=stream.exclusive)
+    every = WIDTH * SECOND // setting.n
+    half = setting.n * seconds // WIDTH
+    spent, work = 0.0, 0
+    for start, stop in ((0, setting.n), (setting.n, setting.n + half)):
+        places = slice(start, stop)
+        work = operator.work
+        began = time.process_time()
+        operator.observe(
+            stream.score[places], np.arange(start, stop) * every, doubt=stream.doubt(places)
+        )
+        operator.advance(stop * every)
+        spent = time.process_time() - began
+    return {"engine": spent / seconds, "work": (operator.work - work) / seconds}
+
+
+def points(
+    size: Size, over: str, settings: Sequence[tuple[int, Setting]], default: Setting, say: Say
+) -> list[dict[str, Any]] | None:
+    """All plans at all settings of one figure; None if the data is not at hand."""
+    slow = slowness(size, default)
+    if slow is None:
+        return None
+    found = []
+    for value, setting in settings:
+        say(f"{setting.kind}, {setting.queries}: {over} = {value:,}")
+        setting = replace(setting, n=_shrunk(setting, size))
+        records = stream_of(setting, setting.n + setting.n * size.seconds // WIDTH)
+        assert records is not None
+        walks = Walks(records, setting.n, size.windows)
+        one = [Demand("one", 40, setting.ks[1])]
+        keeping = engine(records, setting, "NS", one, size.seconds)["engine"]
+        for plan in ORDER:
+            runs = []
+            for seed in range(1, size.sets + 1):
+                asked = demands(setting.queries, setting.x, setting.ks, seed)
+                run = walked(walks, plan, asked, size)
+                each = run.pop("seconds")
+                run |= replay(plan, asked, lambda e, each=each: slow * each(e), size.horizon)
+                run["load"] = slow * run["walked"]
+                if seed <= size.engine_sets:
+                    run |= engine(records, setting, plan, asked, size.seconds)
+                runs.append(run)
+            means = {name: mean(run[name] for run in runs if name in run) for name in MEASURES}
+            # Not the mean of the rates: a set that costs little must not count for much.
+            means["throughput"] = means["results"] / means["walked"]
+            found.append({"plan": plan, over: value, "keeping": keeping} | means)
+    return found
+
+
+def slowness(size: Size, default: Setting) -> float | None:
+    """How much slower a machine is than this one that NS, at the default setting, loads fully."""
+    default = replace(default, n=_shrunk(default, size))
+    records = stream_of(default, default.n + default.n * size.seconds // WIDTH)
+    if records is None:
+        return None
+    walks = Walks(records, default.n, size.windows)
+    loads = [
+        walked(walks, "NS", demands(default.queries, default.x, default.ks, seed), size)["walked"]
+        for seed in range(1, size.sets + 1)
+    ]
+    return 1 / mean(loads)
+
+
+def _shrunk(setting: Setting, size: Size) -> int:
+    if not setting.streams:
+        return setting.n // size.shrink
+    return setting.streams * max(2, setting.w // size.shrink)
+
+
+# -- the figures ----------------------------------------------------------------------------------
+
+
+def single(size: Size, kind: str, say: Say) -> dict[str, Any]:
+    """Figures 7 to 9, or 10 to 12: over x, n and the range of k."""
+    base = DEFAULTS[kind]
+    first = kind == "synthetic"
+    xs, ks = (size.x, size.k) if first else (size.few_x, size.few_k)
+    return {
+        "x": points(size, "x", [(x, replace(base, x=x)) for x in xs], base, say),
+        "n": points(size, "n", [(n, replace(base, n=n)) for n in size.n], base, say),
+        "k": points(size, "k", [(k, replace(base, ks=(2, k))) for k in ks], base, say),
+    }
+
+
+def gaussian(size: Size, say: Say) -> list[dict[str, Any]] | None:
+    """gg: over x, on the machine of the uniform ones."""
+    base = DEFAULTS["synthetic"]
+    settings = [(x, replace(base, x=x, queries="gg")) for x in size.x]
+    return points(size, "x", settings, base, say)
+
+
+def several(size: Size, say: Say) -> dict[str, Any]:
+    """Figures 13 to 16: over N, w, x and the range of k."""
+    base = DEFAULTS["streams"]
+    by = {
+        "N": [(n, replace(base, streams=n, n=n * base.w)) for n in size.several],
+        "w": [(w, replace(base, n=base.streams * w)) for w in size.several_w],
+        "x": [(x, replace(base, x=x)) for x in size.few_x],
+        "k": [(k, replace(base, ks=(2, k))) for k in size.several_k],
+    }
+    return {over: points(size, over, settings, base, say) for over, settings in by.items()}
+
+
+def seismic(size: Size, say: Say) -> dict[str, Any] | None:
+    """The same on the recording: over N, w and x; None if it is not at hand."""
+    base = DEFAULTS["seismic"]
+    by = {
+        "N": [(n, replace(base, streams=n, n=n * base.w)) for n in size.seismic_n],
+        "w": [(w, replace(base, n=base.streams * w)) for w in size.seismic_w],
+        "x": [(x, replace(base, x=x)) for x in size.few_x],
+    }
+    found = {over: points(size, over, settings, base, say) for over, settings in by.items()}
+    if None in found.values():
+        say("seismic: skipped, as the recording is not at hand")
+        return None
+    return found
+
+
+# -- plans ----------------------------------------------------------------------------------------
+
+
+def plans(size: Size, say: Say) -> list[dict[str, Any]]:
+    """Planned costs of many sets of queries: GREEDY against DP, NS against DP."""
+    found = []
+    cases = [("uu", (2, 100)), ("ug", (2, 100)), ("gu", (2, 100)), ("gg", (2, 100)), ("uu", (2, 5))]
+    for kind, ks in cases:
+        say(f"plans: {kind}, k from {ks[0]} to {ks[1]}")
+        for x in size.planned_x:
+            greedy, unshared, within = [], [], []
+            for seed in range(size.planned_sets):
+                asked = demands(kind, x, ks, seed)
+                cost = {name: PLANS[name](asked).cost for name in ("NS", "IN", "GREEDY", "DP")}
+                greedy.append(float(cost["GREEDY"] / cost["DP"]))
+                unshared.append(float(cost["NS"] / cost["DP"]))
+                within.append(float(cost["IN"] / cost["DP"]))
+            found.append(
+                {"queries": kind, "ks": list(ks), "x": x, "sets": len(greedy),
+                 "greedy": mean(greedy), "greedy_most": max(greedy),
+                 "equal": mean(ratio == 1.0 for ratio in greedy),
+                 "ns": mean(unshared), "ns_least": min(unshared), "in": mean(within),
+                 "ns_reaches_log2": mean(ratio >= np.log2(x) for ratio in unshared)}
+            )  # fmt: skip
+    return [{name: _plain(value) for name, value in one.items()} for one in found]
+
+
+def _plain(value: Any) -> Any:
+    return float(value) if isinstance(value, np.floating) else value
+
+
+def planning(size: Size, say: Say) -> list[dict[str, Any]]:
+    """Figure 17: CPU seconds that planning takes, for larger and larger frequencies."""
+    found = []
+    for most in size.frequencies:
+        say(f"planning: f up to {most:,}")
+        taken: dict[str, list[float]] = {"DP": [], "GREEDY": []}
+        optimal = 0
+        for seed in range(size.planning_sets):
+            rng = np.random.default_rng(seed)
+            pairs = zip(
+                rng.integers(1, most + 1, 20).tolist(), rng.integers(2, 101, 20).tolist(),
+                strict=True,
+            )  # fmt: skip
+            asked = [Demand(f"q{i}", f, k) for i, (f, k) in enumerate(pairs)]
+            for name, times in taken.items():
+                began = time.process_time()
+                made = PLANS[name](asked)
+                times.append(time.process_time() - began)
+                optimal += name == "DP" and not made.note
+        found.append(
+            {"most": most, "sets": size.planning_sets, "optimal": int(optimal)}
+            | {name: mean(times) for name, times in taken.items()}
+            | {f"{name}_most": max(times) for name, times in taken.items()}
+        )
+    return found
+
+
+# -- exactness ------------------------------------------------------------------------------------
+
+
+def exact(size: Size, say: Say) -> list[dict[str, Any]]:
+    """Queries as one text, by each plan, through the whole engine: every result against a walk
+    through all the records of its window."""
+    found = []
+    n = size.exact_window
+    every = WIDTH * SECOND // n
+    for kind in ("synthetic", "icebergs"):
+        stream = stream_of(Setting(kind), 2 * n)
+        assert stream is not None
+        rule = pa.array([None if r < 0 else r for r in stream.rule.tolist()], pa.int64())
+        table = pa.table(
+            {"ts": pa.array(np.arange(2 * n) * every, pa.timestamp("us", "UTC")),
+             "id": np.arange(2 * n), "value": stream.score, "p": stream.probability, "rule": rule}
+        )  # fmt: skip
+        asked = demands("uu", size.exact_queries, (2, 20), seed=1)
+        for plan in ORDER:
+            say(f"exactness: {plan} on {kind}")
+            results = crestline.run(queries(asked, plan), {"s": table})
+            told = [_answers(results.of(d.name)) for d in asked]
+            same = [
+                _is_right(stream, n, every, d.k, end, answer)
+                for d, answers in zip(asked, told, strict=True)
+                for end, answer in answers.items()
+            ]
+            found.append({"stream": kind, "plan": plan, "results": len(same), "right": sum(same)})
+    return found
+
+
+def queries(asked: Sequence[Demand], plan: str) -> str:
+    return ";\n".join(
+        f"CREATE QUERY {d.name} AS SELECT TOP {d.k} id FROM s [RANGE {WIDTH} SECONDS ON ts]"
+        f" WITH PROBABILITY p EXCLUSIVE BY rule ORDER BY value DESC"
+        f" FREQUENCY {d.frequency} SECONDS USING {plan}"
+        for d in asked
+    )
+
+
+def _answers(results: pa.Table) -> dict[int, list[float]]:
+    """By the end of the window: the probabilities told, best first."""
+    found: dict[int, list[float]] = {}
+    ends = results.column("window_end").cast(pa.int64()).to_pylist()
+    for end, p in zip(ends, results.column("probability").to_pylist(), strict=True):
+        found.setdefault(end, []).append(p)
+    return found
+
+
+def _is_right(
+    stream: Stream, n: int, every: int, k: int, end: int, answer: list[float]
+) -> bool:
+    first = max(0, -(-(end - WIDTH * SECOND) // every))
+    stop = min(len(stream.score), -(-end // every))
+    value = walk_with_rules(k, *stream.ranked(first, stop - first))
+    best = np.sort(value)[::-1][:k]
+    return len(best) == len(answer) and bool(np.allclose(best, answer, rtol=1e-9, atol=1e-15))
+
+
+def warm_up() -> None:
+    """Compile every kernel, by going once through all that is measured."""
+    tiny = Size(sets=1, engine_sets=1, windows=1, seconds=10, horizon=50)
+    for kind in ("synthetic", "icebergs", "streams"):
+        small = replace(DEFAULTS[kind], n=600, x=4, streams=6 if kind == "streams" else 0)
+        points(tiny, "x", [(4, small)], small, lambda line: None)
