@@ -24,7 +24,9 @@ from crestline.sharing.greedy import steps as greedy_steps
 EXPECTED: dict[str, Any] = json.loads(Path(__file__).with_name("expected.json").read_text())
 #: Sums of a few products of decimal fractions are right to so many digits.
 DIGITS = 12
-QUERIES = [Demand(name, *EXPECTED["queries"][name]) for name in ("Q1", "Q2", "Q3", "Q4", "Q5", "Q6")]
+QUERIES = [
+    Demand(name, *EXPECTED["queries"][name]) for name in ("Q1", "Q2", "Q3", "Q4", "Q5", "Q6")
+]
 COMBINED = combined(groups(QUERIES))
 EXAMPLE_2 = [
     Demand(f"G{i}", f, k)
@@ -133,9 +135,9 @@ def section_4() -> dict[str, Any]:
             " AS PT_K(1e-9) ORDER BY value DESC",
             {"s": stream},
         ).to_arrow()
-        engine[str(k)] = {
-            row["id"]: round(row["probability"], DIGITS) for row in told.to_pylist()
-        }["T3"]
+        engine[str(k)] = {row["id"]: round(row["probability"], DIGITS) for row in told.to_pylist()}[
+            "T3"
+        ]
     by_hand = {str(k): round(given[2] * sum(rows[2][:k]), DIGITS) for k in (2, 3)}
     return {"exactly": rows, "T3": by_hand, "T3_engine": engine}
 

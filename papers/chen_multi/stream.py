@@ -140,4 +140,6 @@ def _at_least_1(drawn: Floats) -> Ints:
 
 def _alone(score: Floats, probability: Floats, rule: Ints | None = None) -> Stream:
     none = np.full(len(score), -1)
-    return Stream(score, probability, none if rule is None else rule, np.zeros(len(score), np.int64))
+    return Stream(
+        score, probability, none if rule is None else rule, np.zeros(len(score), np.int64)
+    )

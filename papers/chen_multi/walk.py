@@ -1,4 +1,4 @@
-"""One computation as the paper describes it: a walk through the whole window, for several k at once.
+"""One computation as the paper describes it: a walk through the whole window, for several k.
 
 Recursion (2) and the sums of (1), for records that exist independently and lie in rank order. The
 array is as long as the largest k; its partial sums give the probabilities for every smaller k

@@ -235,6 +235,36 @@ def test_with_frequency_each_answer_is_that_of_its_moment(kind: int, using: str)
         assert picked.equals(mine), (number, text)
 
 
+@pytest.mark.parametrize("emit", ["", "EMIT CHANGES"])
+@pytest.mark.parametrize("doubt", ["", "WITH PROBABILITY p"])
+def test_with_frequency_a_gap_costs_nothing_and_order_within_the_lateness_changes_nothing(
+    doubt: str, emit: str
+) -> None:
+    rng, table = np.random.default_rng(5), trades(5, 120)
+    year = 365 * 86_400_000_000
+    times = np.asarray(table["ts"].cast(pa.int64())) + year * (np.arange(120) >= 60)
+    table = table.set_column(4, "ts", pa.array(times, pa.timestamp("us", "UTC")))
+    text = ";".join(
+        f"CREATE QUERY q{n} AS SELECT TOP {n + 1} id, x FROM s [RANGE {w} SECONDS ON ts] {doubt}"
+        f" ORDER BY x DESC LATENESS 9 SECONDS FREQUENCY {f} SECONDS {emit}"
+        for n, (w, f) in enumerate(((20, 1), (20, 3), (20, 4)))
+    )
+    ordered = crestline.run(text, {"s": table})
+    # Held up by no more than the lateness, they arrive in another order.
+    arrival = np.argsort(times + rng.integers(0, 9_000_000, 120), kind="stable")
+    shuffled = crestline.run(text, {"s": table.take(arrival)})
+    assert shuffled.metrics.rows_late == 0
+    for name in ("q0", "q1", "q2"):
+        rows = ordered.of(name)
+        assert shuffled.of(name).equals(rows)
+        end = "at" if emit else "window_end"
+        assert 10 < len(set(rows[end].to_pylist())) < 300
+        if emit:  # by the end of the first stretch all have left
+            first = rows.filter(pc.less(rows["at"], pa.scalar(year // 2, rows["at"].type)))
+            gone = pc.equal(first["change"], "leave")
+            assert pc.sum(gone).as_py() == pc.sum(pc.equal(first["change"], "enter")).as_py()
+
+
 # -- streams, rejects, errors ---------------------------------------------------------------------
 
 TOP = "SELECT TOP 2 id, x FROM s [RANGE {} SECONDS SLIDE 5 SECONDS ON ts] {} ORDER BY x DESC"

@@ -47,7 +47,7 @@ class ByHand:
         name = self.query.name or "query"
         partitioned = bool(self.query.partition_by) and self.buckets > 1
         self.member = Member(
-            0, name, str(self.query), {role: role for role in schema.names},
+            0, ((name, str(self.query)),), {role: role for role in schema.names},
             schema.serialize().to_pybytes(), "bucket_of_row" if partitioned else 0,
         )  # fmt: skip
 

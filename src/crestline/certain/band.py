@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import gcd
 from typing import Any, Self
 
@@ -152,11 +152,7 @@ class Band(StepOperator):
         rows = _rows(self.asks, length, self.latest)
         moments_from, moments = np.zeros(len(rows) + 1, np.int64), _NONE
         if any(ask.scheduled for ask in self.live):
-            assert self.agenda is not None
-            first = self._first_content(int(until.max()), arrived.pane) * length
-            found = self.agenda.due(first, int(until.max()) * length, self.latest)
-            at = np.repeat(found.at, np.diff(found.offset)) // length
-            moments_from, moments = self._own_moments(at, found.ask)
+            moments_from, moments = self._moments(int(until.max()), arrived.pane)
         classes, stairs = _classes(self.live, length)
         score = np.concatenate((self._score, arrived.score))
         tie = np.concatenate((self._tie, arrived.tie))
@@ -176,17 +172,33 @@ class Band(StepOperator):
             partition[order], end[order], offset, id[places], score[places], ask=asker[order]
         )
 
-    def _first_content(self, until: int, arriving: Ints) -> int:
-        """A pane before which there is nothing to tell."""
+    def _stretches(self, until: int, arriving: Ints) -> Iterator[tuple[int, int]]:
+        """Between which panes there may be something to tell; a gap is left out."""
         done = int(self._done.min())
-        panes = [pane for pane in (self._pane, arriving) if len(pane)]
-        first = min((int(pane.min()) for pane in panes), default=until)
+        panes = np.unique(np.concatenate((self._pane, arriving)))
         if self._shown.any():  # what was shown may have to be told to be gone
-            first = min(first, done)
-        return max(first, done)
+            panes = np.union1d(panes, [max(done, LONG_AGO // 2)])
+        if len(panes) == 0:
+            return
+        most = max(ask.frequency or 0 for ask in self.live) // self.panes.length + 1
+        reach = min(self.panes.width, NEVER // 2) + most
+        cuts = np.flatnonzero(np.diff(panes) > reach)
+        starts, ends = panes[np.append(0, cuts + 1)], panes[np.append(cuts, len(panes) - 1)] + reach
+        for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+            after, before = max(start, done), min(end, until)
+            if after < before:
+                yield after, before
 
-    def _own_moments(self, at: Ints, asker: Ints) -> tuple[Ints, Ints]:
-        """The moments of each of the band's asks, ask after ask."""
+    def _moments(self, until: int, arriving: Ints) -> tuple[Ints, Ints]:
+        """The moments of each of the band's asks, in panes, ask after ask."""
+        assert self.agenda is not None
+        length = self.panes.length
+        ats, askers = [_NONE], [_NONE]
+        for after, before in self._stretches(until, arriving):
+            found = self.agenda.due(after * length, before * length, self.latest)
+            ats.append(np.repeat(found.at, np.diff(found.offset)) // length)
+            askers.append(found.ask)
+        at, asker = np.concatenate(ats), np.concatenate(askers)
         place = np.full(max(int(asker.max(initial=0)), int(self.number.max())) + 1, -1)
         place[self.number] = np.arange(len(self.number))
         mine = place[asker]

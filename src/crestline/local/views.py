@@ -29,12 +29,15 @@ class Views:
         self.result_rows: dict[str, int] = {}
         self._uncertain = next(iter(queries.values())).probability is not None
         self.log: ChangeLog | None = None
+        #: Those that were not removed, by name.
+        self.queries: dict[str, Query] = {}
         self._see()
 
     def _see(self) -> None:
         """Be ready for the queries that there are now."""
         self.rows.set_queries(self._queries)
         known = [query for query in self._queries if query is not None]
+        self.queries = dict(known)
         self._changing = np.array(
             [query is not None and query[1].emit == "CHANGES" for query in self._queries], np.bool_
         )
@@ -44,10 +47,6 @@ class Views:
             self.log.ask_for(len(self._queries))
         #: Result rows that a record brings where results come with every few of them.
         self.rows_a_record = sum(query.k / (query.window.slide or 1) for _, query in known)
-
-    @property
-    def queries(self) -> dict[str, Query]:
-        return dict(query for query in self._queries if query is not None)
 
     def add(self, name: str, query: Query) -> None:
         """One query more, with the next number."""

@@ -142,7 +142,11 @@ def exercise_shared_worlds() -> None:
     exercise_uncertain()
     number = 48
     times: Ints = np.arange(number)
-    asks = [Ask(k, 16, 4, semantics=name, threshold=0.5) for name in SEMANTICS for k in (1, 3)]
+    asks = [
+        Ask(k, 16, 4, semantics=name, threshold=0.5 if name == "PT_K" else None)
+        for name in SEMANTICS
+        for k in (1, 3)
+    ]
     agenda = SharedAgenda([4] * len(asks), None, [str(i) for i in range(len(asks))])
     for exclusive in (False, True):
         run = SharedWorlds(asks, agenda, exclusive=exclusive)

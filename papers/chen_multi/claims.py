@@ -1,0 +1,327 @@
+"""What the paper claims beside what was obtained. Where it gives no number, the bounds are ours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import log2
+from typing import Any
+
+from papers.chen_multi.example import EXPECTED
+from papers.chen_multi.experiments import ORDER
+
+CLAIMS = EXPECTED["claims"]
+#: "Almost the same": no further apart than by this factor.
+NEAR = 1.2
+#: "Most cases": more than half.
+MOST = 0.5
+#: Latency is judged where NS loads the machine so much at least: else hardly anything is late.
+BUSY = 0.5
+#: "On average almost the same": GREEDY over DP.
+ALMOST = 1.05
+
+Runs = list[dict[str, Any]]
+#: Plan -> what was varied -> the value.
+Values = dict[str, dict[int, float]]
+
+
+def verdicts(obtained: dict[str, Any]) -> list[dict[str, Any]]:
+    """One entry for each claim: where it stands, what it says, what was obtained, whether shown."""
+    agrees, by_x = obtained["example"]["agreement"], obtained["synthetic"]["x"]
+    return [
+        _golden("worlds", agrees, "worlds, Pr_2 and Pr_3 equal, from the worlds and by the engine;"
+                " Pr_3 of R6 is 0.146; at 9:22 Q1 is told R3, R4, R5 and Q2 R2, R5, by DP"),
+        _golden("section_4", agrees, "array equal; Pr_3(T3) = 1 and Pr_2(T3) = 0.86, by the engine"
+                " too"),
+        _golden("groups", agrees, "equal; Q6 joins Q4 and Q5"),
+        _golden("tables_5_6", agrees, "all values equal, with the choices of Table 6"),
+        _golden("table_7", agrees, "first executions 2, 2, 4 with the costs 3, 4, 9; row 2 has 8 at"
+                " 4"),
+        _golden("best_plan", agrees, "15, 13, 12/5; 9/4 is the least of all plans, tried one by"
+                " one, and what DP and GREEDY find: {(2, 4), (4, 5)}"),
+        _golden("example_2", agrees, "DP: 7/60, {(30, 3), (60, 4)}; the greedy rule finds it too"),
+        _exact(obtained["exact"]),
+        _cost_order(by_x),
+        _cost_gap(by_x),
+        _throughput(by_x),
+        _latency(by_x),
+        _engine(by_x),
+        _growing("tuples", obtained["synthetic"]["n"], "n"),
+        _growing("k_range", obtained["synthetic"]["k"], "k"),
+        _gaussian(obtained),
+        _alike("icebergs", obtained["icebergs"]),
+        _alike("streams", obtained["streams"]),
+        _alike("seismic", obtained["seismic"]),
+        *_greedy(obtained["plans"]),
+        _planning(obtained["planning"]),
+        _table_9(obtained["plans"]),
+    ]  # fmt: skip
+
+
+def _entry(name: str, got: str, shown: bool) -> dict[str, Any]:
+    claim = CLAIMS[name]
+    return {
+        "claim": name,
+        "source": claim["source"],
+        "paper": claim["text"],
+        "obtained": got,
+        "shown": bool(shown),
+    }
+
+
+def by_plan(runs: Runs, over: str, measure: str) -> Values:
+    """For each plan, the dearest first: what was varied -> the value."""
+    found: Values = {plan: {} for plan in ORDER}
+    for run in runs:
+        found[run["plan"]][run[over]] = run[measure]
+    return found
+
+
+def _golden(name: str, agrees: dict[str, bool], got: str) -> dict[str, Any]:
+    return _entry(name, got if agrees[name] else "differs", agrees[name])
+
+
+def _exact(runs: Runs) -> dict[str, Any]:
+    total, right = (sum(run[what] for run in runs) for what in ("results", "right"))
+    got = (
+        f"{right:,} of {total:,} results of 8 queries are those of a walk through their windows, by"
+        " all five plans, without and with generation rules"
+    )
+    return _entry("exact", got, right == total > 0)
+
+
+# -- order ----------------------------------------------------------------------------------------
+
+
+def misplaced(values: Values, dearest_first: bool = True) -> list[int]:
+    """Where the order NS, IN, INCO and then both DP and GREEDY does not hold."""
+    sign = 1 if dearest_first else -1
+    found = []
+    for at in values["NS"]:
+        ns, within, inco, greedy, best = (sign * values[plan][at] for plan in ORDER)
+        if not ns > within > inco > max(greedy, best):
+            found.append(at)
+    return found
+
+
+def misplaced_when_busy(runs: Runs, over: str) -> list[int]:
+    """The same of the latency, where the machine has something to do."""
+    load = by_plan(runs, over, "load")["NS"]
+    return [at for at in misplaced(by_plan(runs, over, "late")) if load[at] >= BUSY]
+
+
+def apart(values: Values) -> float:
+    """How far GREEDY and DP are apart at most, as a factor."""
+    pairs = [(values["GREEDY"][at], values["DP"][at]) for at in values["DP"]]
+    return max(max(a, b) / min(a, b) for a, b in pairs)
+
+
+def _told(values: Values, at: int, factor: float = 1.0, digits: int = 3) -> str:
+    return ", ".join(f"{plan} {values[plan][at] * factor:.{digits}g}" for plan in ORDER)
+
+
+def _where(places: Sequence[int], over: str) -> str:
+    return ", ".join(f"{over} = {at:,}" for at in places)
+
+
+def _cost_order(runs: Runs) -> dict[str, Any]:
+    told, shown = [], True
+    for measure, what, factor in (("planned", "planned, k a second", 1.0),
+                                  ("walked", "walks, CPU ms a second", 1000.0)):  # fmt: skip
+        values = by_plan(runs, "x", measure)
+        wrong, near, last = misplaced(values), apart(values), max(values["NS"])
+        told.append(
+            f"{what}: {_told(values, 20, factor)} (x = 20); {_told(values, last, factor)}"
+            f" (x = {last}); GREEDY and DP at most {near:.2f} times apart"
+            + (f"; not in this order at {_where(wrong, 'x')}" if wrong else "")
+        )
+        shown &= not wrong and near <= NEAR
+    return _entry("cost_order", ". ".join(told), shown)
+
+
+def _cost_gap(runs: Runs) -> dict[str, Any]:
+    told, shown = [], True
+    for measure, what, factor in (("planned", "planned", 1.0), ("walked", "walks, ms", 1000.0)):
+        values = by_plan(runs, "x", measure)
+        gaps = [(values["NS"][x] - values["DP"][x]) * factor for x in values["NS"]]
+        ratios = [values["NS"][x] / values["DP"][x] for x in values["NS"]]
+        shown &= all(a < b for a, b in zip(gaps, gaps[1:], strict=False)) and ratios[-1] > ratios[0]
+        told.append(
+            f"{what}: NS less DP {gaps[0]:.3g} to {gaps[-1]:.3g}, NS over DP {ratios[0]:.2f} to"
+            f" {ratios[-1]:.2f}"
+        )
+    xs = list(by_plan(runs, "x", "planned")["NS"])
+    return _entry("cost_gap", f"x = {xs[0]} to {xs[-1]}: " + "; ".join(told), shown)
+
+
+def _throughput(runs: Runs) -> dict[str, Any]:
+    values = by_plan(runs, "x", "throughput")
+    wrong, near = misplaced(values, dearest_first=False), apart(values)
+    first, last = min(values["DP"]), max(values["DP"])
+    grows = all(values[plan][last] > values[plan][first] for plan in ("DP", "GREEDY"))
+    needed = by_plan(runs, "x", "needed")
+    walked = by_plan(runs, "x", "walked")
+    useful = {p: {last: needed[p][last] / walked[p][last]} for p in ORDER}
+    got = (
+        f"results a second of walking: {_told(values, first)} (x = {first}); {_told(values, last)}"
+        f" (x = {last}); DP and GREEDY at most {near:.2f} times apart. Shared plans give results"
+        f" more often than asked for; counting only those that are due: {_told(useful, last)}"
+        f" (x = {last})" + (f"; not in this order at {_where(wrong, 'x')}" if wrong else "")
+    )
+    return _entry("throughput", got, not wrong and grows and near <= NEAR)
+
+
+def _latency(runs: Runs) -> dict[str, Any]:
+    late, delay = by_plan(runs, "x", "late"), by_plan(runs, "x", "delay")
+    load = by_plan(runs, "x", "load")
+    wrong = misplaced_when_busy(runs, "x")
+    told = "; ".join(
+        f"x = {x}: {_told(late, x)} (mean delay of a result {_told(delay, x)}; load of NS"
+        f" {load['NS'][x]:.0%}, of DP {load['DP'][x]:.0%})"
+        for x in (min(late["NS"]), 20, max(late["NS"]))
+    )
+    got = "seconds late, summed up for a query: " + told
+    return _entry(
+        "latency",
+        got + (f"; not in this order at {_where(wrong, 'x')}" if wrong else ""),
+        not wrong,
+    )
+
+
+def _engine(runs: Runs) -> dict[str, Any]:
+    cost, work = by_plan(runs, "x", "engine"), by_plan(runs, "x", "work")
+    first, last = min(cost["NS"]), max(cost["NS"])
+    wrong = misplaced(cost)
+    told = "; ".join(f"{_told(cost, x, 1000)} (x = {x})" for x in (first, last))
+    got = (
+        f"CPU ms a second: {told}; records looked at times k, thousands:"
+        f" {_told(work, last, 0.001)} (x = {last})"
+    )
+    less = [x for x in cost["NS"] if cost["DP"][x] < cost["NS"][x]]
+    got += f"; DP below NS at {_where(less, 'x') or 'no x'}"
+    return _entry("engine", got, not wrong)
+
+
+def _growing(name: str, runs: Runs, over: str) -> dict[str, Any]:
+    """Over n or the range of k: the order at every place, cost up and throughput down for all, and
+    NS and IN up by more than the others."""
+    cost, rate = by_plan(runs, over, "walked"), by_plan(runs, over, "throughput")
+    late, engine = by_plan(runs, over, "late"), by_plan(runs, over, "engine")
+    first, last = min(cost["NS"]), max(cost["NS"])
+    grown = {plan: (cost[plan][last] - cost[plan][first]) * 1000 for plan in ORDER}
+    wrong = {
+        "cost": misplaced(cost),
+        "throughput": misplaced(rate, False),
+        "latency": misplaced_when_busy(runs, over),
+    }
+    slower = all(cost[p][last] > cost[p][first] and rate[p][last] < rate[p][first] for p in ORDER)
+    most = min(grown["NS"], grown["IN"]) > max(grown[p] for p in ("INCO", "DP", "GREEDY"))
+    got = (
+        f"walks, CPU ms a second: {_told(cost, first, 1000)} ({over} = {first:,});"
+        f" {_told(cost, last, 1000)} ({over} = {last:,}). Throughput falls to "
+        + ", ".join(f"{rate[p][last] / rate[p][first]:.0%} ({p})" for p in ORDER)
+        + f". Late: {_told(late, last)} s. The engine, CPU ms: {_told(engine, first, 1000)};"
+        f" {_told(engine, last, 1000)}"
+    )
+    for what, places in wrong.items():
+        got += f"; {what} not in order at {_where(places, over)}" if places else ""
+    return _entry(name, got, slower and most and not any(wrong.values()))
+
+
+def _gaussian(obtained: dict[str, Any]) -> dict[str, Any]:
+    told, more = [], True
+    for measure, what in (("planned", "planned"), ("walked", "walks")):
+        uu = by_plan(obtained["synthetic"]["x"], "x", measure)
+        gg = by_plan(obtained["gaussian"], "x", measure)
+        for plan in ("NS", "IN"):
+            of_uu, of_gg = ({x: v[plan][x] / v["DP"][x] for x in v["DP"]} for v in (uu, gg))
+            more &= all(of_gg[x] > of_uu[x] for x in of_uu)
+            first, last = min(of_uu), max(of_uu)
+            told.append(
+                f"{what}, {plan} over DP: gg {of_gg[first]:.1f} to {of_gg[last]:.1f}, uu"
+                f" {of_uu[first]:.1f} to {of_uu[last]:.1f}"
+            )
+    return _entry("gg", "; ".join(told), more)
+
+
+def _alike(name: str, panels: dict[str, Runs] | None) -> dict[str, Any]:
+    """Whether cost, throughput and latency are in the same order in other panels."""
+    if panels is None:
+        return _entry(name, "not run: the data is not at hand", False)
+    told, right = [], True
+    for over, runs in panels.items():
+        cost = by_plan(runs, over, "walked")
+        lost = []
+        for measure, dearest in (("planned", True), ("walked", True), ("throughput", False),
+                                 ("late", True)):  # fmt: skip
+            values = by_plan(runs, over, measure)
+            wrong = misplaced(values, dearest)
+            if measure == "late":
+                wrong = misplaced_when_busy(runs, over)
+            lost += [f"{measure} at {_where(wrong, over)}"] if wrong else []
+        last = max(cost["NS"])
+        engine = by_plan(runs, over, "engine")
+        told.append(
+            f"over {over}: {'not ' + ', '.join(lost) if lost else 'all in order'}; at {over} ="
+            f" {last:,} NS takes {cost['NS'][last] / cost['DP'][last]:.1f} times DP's walks,"
+            f" {engine['NS'][last] / engine['DP'][last]:.1f} times in the engine"
+        )
+        right &= not lost
+    return _entry(name, ". ".join(told), right)
+
+
+# -- plans ----------------------------------------------------------------------------------------
+
+
+def _greedy(runs: Runs) -> list[dict[str, Any]]:
+    total = sum(run["sets"] for run in runs)
+    most = max(run["greedy_most"] for run in runs)
+    kinds = sorted({(run["queries"], *run["ks"]) for run in runs})
+    told = []
+    for kind, low, high in kinds:
+        mine = [r for r in runs if (r["queries"], *r["ks"]) == (kind, low, high)]
+        equal = sum(r["equal"] * r["sets"] for r in mine) / sum(r["sets"] for r in mine)
+        ratio = sum(r["greedy"] * r["sets"] for r in mine) / sum(r["sets"] for r in mine)
+        range_of_k = f", k {low} to {high}" if kind[1] == "u" else ""
+        told.append(f"{kind}{range_of_k}: {equal:.0%} equal, {ratio:.4f} times on average")
+    equal = sum(r["equal"] * r["sets"] for r in runs) / total
+    ratio = sum(r["greedy"] * r["sets"] for r in runs) / total
+    return [
+        _entry("ga_bound", f"at most {most:.3f} times DP in {total:,} sets of queries", most <= 2),
+        _entry(
+            "ga_equal",
+            f"equal in {equal:.1%} of {total:,} sets, {ratio:.4f} times on average; "
+            + "; ".join(told),
+            equal > MOST and ratio <= ALMOST,
+        ),
+    ]
+
+
+def _planning(runs: Runs) -> dict[str, Any]:
+    got = "; ".join(
+        f"f up to {run['most']:,}: DP {run['DP'] * 1000:.3g} ms, GREEDY {run['GREEDY'] * 1000:.3g}"
+        " ms"
+        for run in runs
+    )
+    optimal = all(run["optimal"] == run["sets"] for run in runs)
+    grow = all(runs[-1][name] > runs[0][name] for name in ("DP", "GREEDY"))
+    less = all(run["GREEDY"] < run["DP"] for run in runs)
+    got += "" if optimal else "; DP gave up on some and took the greedy plan"
+    got += "" if grow else "; not both take longer at the largest range than at the smallest"
+    return _entry("planning", got, grow and less and optimal)
+
+
+def _table_9(runs: Runs) -> dict[str, Any]:
+    told, reached = [], []
+    printed = EXPECTED["table_9"]
+    for x, ratio in zip(printed["x"], printed["ratio"], strict=True):
+        cells = []
+        for high in (5, 100):
+            mine = [r for r in runs if (r["queries"], r["ks"][1], r["x"]) == ("uu", high, x)]
+            for run in mine:
+                cells.append(
+                    f"{run['ns']:.2f} (k 2 to {high}; {run['ns_reaches_log2']:.0%} of the sets"
+                    " reach it)"
+                )
+                reached.append(high == 100 or run["ns"] >= log2(x))
+        told.append(f"x = {x}, log2 x = {log2(x):.3f}: {', '.join(cells)}, printed {ratio:.2f}")
+    return _entry("table_9", "; ".join(told), bool(reached) and all(reached))
