@@ -3,10 +3,10 @@
 Each cost is told in three ways. **Planned**: the k of all computations a second, which is what the
 plans make small. **Walked**: CPU seconds a second of the stream where each computation goes through
 the whole window, as in the paper (`walk`): every computation of a plan that differs from the others
-in the k it serves is timed on several full windows, in rank order, and counted as often as the plan
-has it. **Engine**: CPU seconds a second of `SharedWorlds`, which walks only as far as it must, with
-all that it does besides: records in, the list kept, results out. **Keeping** is the same for a
-single query with the largest k, every 40 seconds.
+in the k it serves is timed on several full windows, in rank order (the least time counts), and
+counted as often as the plan has it. **Engine**: CPU seconds a second of `SharedWorlds`, which walks
+only as far as it must, with all that it does besides: records in, the list kept, results out.
+**Keeping** is the same for a single query with the largest k, every 40 seconds.
 
 Throughput is results a second of computing; latency comes from `replay`. Both are of the walks.
 CPU time is that of the process, compilation is over.
@@ -17,6 +17,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from statistics import fmean as mean
 from typing import Any
 
@@ -30,16 +31,12 @@ from papers.chen_multi.walk import walk, walk_with_rules
 import crestline
 from crestline.core.asks import Ask
 from crestline.sharing import PLANS, Demand, Execution, Schedule, SharedAgenda
+from crestline.types import Floats, Ints
 from crestline.uncertain.shared import SharedWorlds
 
 Say = Callable[[str], None]
 #: In the order of the claim: the dearest first.
 ORDER = ("NS", "IN", "INCO", "GREEDY", "DP")
-#: What a run measures; the mean over sets of queries is taken.
-MEASURES = (
-    "planned", "walked", "engine", "work", "results", "needed", "throughput", "load", "delay",
-    "late",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,29 +69,29 @@ DEFAULTS = {
 class Size:
     """How large the experiments are."""
 
-    #: Sets of queries a point, those that the engine runs, and how often (the least time counts);
-    #: windows that a computation is timed on, seconds of stream that the engine is timed over,
-    #: seconds that are replayed.
-    sets: int = 6
+    #: Sets of queries a point, and those that the engine runs; rounds of timing of walks and of the
+    #: engine; seconds of stream that the engine is timed over, seconds that are replayed.
+    sets: int = 4
     engine_sets: int = 2
-    engine_runs: int = 3
-    windows: int = 3
+    rounds: int = 4
+    engine_rounds: int = 3
     seconds: int = 40
     horizon: int = 600
     x: tuple[int, ...] = (10, 20, 40, 60, 80, 100)
     n: tuple[int, ...] = (2_000, 4_000, 6_000, 8_000, 10_000)
-    k: tuple[int, ...] = (200, 400, 600, 800, 1_000)
+    k: tuple[int, ...] = (200, 600, 1_000)
     few_x: tuple[int, ...] = (10, 20, 40)
-    few_k: tuple[int, ...] = (200, 600, 1_000)
-    several: tuple[int, ...] = (20, 40, 60, 80, 100)
-    several_k: tuple[int, ...] = (20, 40, 60, 80, 100)
-    several_w: tuple[int, ...] = (20, 40, 60, 80, 100)
+    few_n: tuple[int, ...] = (2_000, 6_000, 10_000)
+    few_k: tuple[int, ...] = (200, 400, 600)
+    several: tuple[int, ...] = (20, 60, 100)
+    several_k: tuple[int, ...] = (20, 60, 100)
+    several_w: tuple[int, ...] = (20, 60, 100)
     seismic_n: tuple[int, ...] = (8, 12, 16)
     seismic_w: tuple[int, ...] = (200, 600, 1_000)
     #: Windows are divided by it; 1: the paper's.
     shrink: int = 1
     #: Sets for what is only planned, by distribution and number of queries.
-    planned_sets: int = 1_000
+    planned_sets: int = 300
     planned_x: tuple[int, ...] = (10, 20, 40, 60, 80, 100)
     frequencies: tuple[int, ...] = (10_000, 20_000, 30_000, 40_000)
     planning_sets: int = 20
@@ -104,16 +101,20 @@ class Size:
 
 SIZES = {
     "quick": Size(
-        sets=2, engine_sets=1, engine_runs=1, windows=1, seconds=20, horizon=200, x=(10, 20, 40),
-        n=(2_000, 10_000), k=(200, 400), few_x=(10, 20), few_k=(200,), several=(20, 100),
-        several_w=(20, 100), several_k=(20, 40),
+        sets=2, engine_sets=1, rounds=2, engine_rounds=1, seconds=20, horizon=200, x=(10, 20, 40),
+        n=(2_000, 10_000), k=(200, 400), few_x=(10, 20), few_n=(2_000, 10_000), few_k=(200,),
+        several=(20, 100),        several_w=(20, 100), several_k=(20, 40),
         seismic_n=(8, 16), seismic_w=(200, 1_000), shrink=5, planned_sets=60,
         frequencies=(10_000, 20_000), planning_sets=2,
     ),
     "default": Size(),
     "full": Size(
-        sets=20, engine_sets=5, windows=5, seconds=100, horizon=3_600, x=tuple(range(10, 101, 10)),
-        few_x=tuple(range(10, 101, 10)), few_k=(200, 400, 600, 800, 1_000),
+        sets=20, engine_sets=5, rounds=10,
+        engine_rounds=6, seconds=100, horizon=3_600, x=tuple(range(10, 101, 10)),
+        few_x=tuple(range(10, 101, 10)), k=(200, 400, 600, 800, 1_000),
+        few_k=(200, 400, 600, 800, 1_000),
+        few_n=(2_000, 4_000, 6_000, 8_000, 10_000), several=(20, 40, 60, 80, 100),
+        several_k=(20, 40, 60, 80, 100), several_w=(20, 40, 60, 80, 100),
         seismic_n=(8, 10, 12, 14, 16), seismic_w=(200, 400, 600, 800, 1_000), planned_sets=5_000,
         planning_sets=100,
     ),
@@ -135,41 +136,75 @@ def stream_of(setting: Setting, count: int) -> Stream | None:
 
 
 class Walks:
-    """What computations over the whole window take, by the k that they serve."""
+    """What computations over the whole window take, by the k that they serve.
 
-    def __init__(self, stream: Stream, n: int, windows: int) -> None:
-        starts = np.linspace(0, len(stream.score) - n, windows, dtype=np.int64)
+    All that are needed are timed in rounds, one after the other, and the least time of each counts:
+    what disturbs the machine lasts for seconds, and must not hit one plan and spare another.
+    """
+
+    def __init__(self, stream: Stream, n: int, rounds: int) -> None:
+        starts = np.linspace(0, len(stream.score) - n, rounds, dtype=np.int64)
         self._windows = [stream.ranked(int(start), n) for start in starts]
         self._groups, self._rules = stream.groups, stream.exclusive
         self._known: dict[tuple[int, ...], float] = {}
 
-    def seconds(self, ks: tuple[int, ...]) -> float:
+    def prepare(self, plans: Sequence[str], sets: Sequence[Sequence[Demand]]) -> None:
+        """Time the computations of these plans for these sets of queries."""
+        wanted = {
+            self._key(execution, asked)
+            for plan in plans
+            for asked in sets
+            for cycle in PLANS[plan](asked).cycles
+            for execution in cycle.executions
+        } - self._known.keys()
+        taken: dict[tuple[int, ...], list[float]] = {ks: [] for ks in sorted(wanted)}
+        for window in self._windows:
+            for ks, times in taken.items():
+                times.append(self._time(ks, window))
+        self._known |= {ks: min(times) for ks, times in taken.items()}
+
+    def seconds(self, execution: Execution, asked: Sequence[Demand]) -> float:
+        return self._known[self._key(execution, asked)]
+
+    def _key(self, execution: Execution, asked: Sequence[Demand]) -> tuple[int, ...]:
         if self._rules:  # one walk for the largest k; what the others take besides is not timed
-            ks = (max(ks),)
-        ks = tuple(sorted(ks))
-        if ks not in self._known:
-            asked = np.array(ks)
-            taken = []
-            for chance, rule, group in 2 * self._windows:
-                began = time.process_time()
-                if self._rules:
-                    walk_with_rules(ks[0], chance, rule, group)
-                else:
-                    walk(asked, chance, group, self._groups)
-                taken.append(time.process_time() - began)
-            self._known[ks] = min(taken)  # what disturbs only adds to it
-        return self._known[ks]
+            return (execution.k,)
+        members = set(execution.members)
+        return tuple(sorted(d.k for d in asked if d.name in members))
+
+    def _time(self, ks: tuple[int, ...], window: tuple[Floats, Ints, Ints]) -> float:
+        chance, rule, group = window
+        asked = np.array(ks)
+        began = time.process_time()
+        if self._rules:
+            walk_with_rules(ks[0], chance, rule, group)
+        else:
+            walk(asked, chance, group, self._groups)
+        return time.process_time() - began
 
 
-def walked(walks: Walks, plan: str, asked: Sequence[Demand], size: Size) -> dict[str, Any]:
-    """Cost and throughput of a plan by the walks, and what each of its computations takes."""
-    k = {d.name: d.k for d in asked}
+class Measured:
+    """The streams and walks of settings: each is timed once, in however many figures it stands."""
 
-    def seconds(execution: Execution) -> float:
-        return walks.seconds(tuple(k[name] for name in execution.members))
+    def __init__(self, size: Size) -> None:
+        self._size = size
+        self._known: dict[tuple[str, int, int], tuple[Stream, Walks]] = {}
 
+    def of(self, setting: Setting) -> tuple[Stream, Walks] | None:
+        """None if the data is not at hand."""
+        key = setting.kind, setting.n, setting.streams
+        if key not in self._known:
+            records = stream_of(setting, setting.n + setting.n * self._size.seconds // WIDTH)
+            if records is None:
+                return None
+            self._known[key] = records, Walks(records, setting.n, self._size.rounds)
+        return self._known[key]
+
+
+def walked(walks: Walks, plan: str, asked: Sequence[Demand]) -> dict[str, float]:
+    """Cost and throughput of a plan by the walks."""
     made = PLANS[plan](asked)
-    cost = sum(sum(map(seconds, c.executions)) / c.length for c in made.cycles)
+    cost = sum(sum(walks.seconds(e, asked) for e in c.executions) / c.length for c in made.cycles)
     results = sum(sum(len(e.members) for e in c.executions) / c.length for c in made.cycles)
     return {
         "planned": float(made.cost),
@@ -177,16 +212,31 @@ def walked(walks: Walks, plan: str, asked: Sequence[Demand], size: Size) -> dict
         "results": results,
         "needed": sum(1 / d.frequency for d in asked),
         "throughput": results / cost,
-        "seconds": seconds,
     }
 
 
 def engine(
-    stream: Stream, setting: Setting, plan: str, asked: Sequence[Demand], size: Size
-) -> dict[str, float]:
-    """CPU seconds a second of the stream, and records looked at times k, with a full window."""
-    runs = [_engine(stream, setting, plan, asked, size.seconds) for _ in range(size.engine_runs)]
-    return {"engine": min(spent for spent, _ in runs), "work": runs[0][1]}
+    stream: Stream, setting: Setting, sets: Sequence[Sequence[Demand]], size: Size
+) -> tuple[dict[str, dict[str, float]], float]:
+    """For each plan the CPU seconds a second of the stream, and records looked at times k, with a
+    full window, on average over the sets; and the seconds for a single query. In rounds, as with
+    walks."""
+    one = [Demand("one", 40, setting.ks[1])]
+    runs = [(plan, number) for plan in ORDER for number in range(len(sets))]
+    taken: dict[tuple[str, int], list[tuple[float, float]]] = {run: [] for run in runs}
+    alone = []
+    for _ in range(size.engine_rounds):
+        alone.append(_engine(stream, setting, "NS", one, size.seconds)[0])
+        for (plan, number), times in taken.items():
+            times.append(_engine(stream, setting, plan, sets[number], size.seconds))
+    found = {
+        plan: {
+            "engine": mean(min(t for t, _ in taken[plan, i]) for i in range(len(sets))),
+            "work": mean(taken[plan, i][0][1] for i in range(len(sets))),
+        }
+        for plan in ORDER
+    }
+    return found, min(alone)
 
 
 def _engine(
@@ -219,51 +269,61 @@ def _engine(
 
 
 def points(
-    size: Size, over: str, settings: Sequence[tuple[int, Setting]], default: Setting, say: Say
+    size: Size,
+    over: str,
+    settings: Sequence[tuple[int, Setting]],
+    default: Setting,
+    measured: Measured,
+    say: Say,
 ) -> list[dict[str, Any]] | None:
     """All plans at all settings of one figure; None if the data is not at hand."""
-    slow = slowness(size, default)
+    slow = slowness(size, default, measured)
     if slow is None:
         return None
     found = []
     for value, setting in settings:
         say(f"{setting.kind}, {setting.queries}: {over} = {value:,}")
         setting = replace(setting, n=_shrunk(setting, size))
-        records = stream_of(setting, setting.n + setting.n * size.seconds // WIDTH)
-        assert records is not None
-        walks = Walks(records, setting.n, size.windows)
-        one = [Demand("one", 40, setting.ks[1])]
-        keeping = engine(records, setting, "NS", one, size)["engine"]
+        known = measured.of(setting)
+        assert known is not None
+        records, walks = known
+        sets = _sets(setting, size)
+        walks.prepare(ORDER, sets)
+        by_engine, keeping = engine(records, setting, sets[: size.engine_sets], size)
         for plan in ORDER:
             runs = []
-            for seed in range(1, size.sets + 1):
-                asked = demands(setting.queries, setting.x, setting.ks, seed)
-                run = walked(walks, plan, asked, size)
-                each = run.pop("seconds")
-                run |= replay(plan, asked, lambda e, each=each: slow * each(e), size.horizon)
+            for asked in sets:
+                run = walked(walks, plan, asked)
                 run["load"] = slow * run["walked"]
-                if seed <= size.engine_sets:
-                    run |= engine(records, setting, plan, asked, size)
-                runs.append(run)
-            means = {name: mean(run[name] for run in runs if name in run) for name in MEASURES}
+
+                seconds = partial(_slowly, slow, walks, asked)
+                runs.append(run | replay(plan, asked, seconds, size.horizon))
+            means = {name: mean(run[name] for run in runs) for name in runs[0]}
             # Not the mean of the rates: a set that costs little must not count for much.
             means["throughput"] = means["results"] / means["walked"]
-            found.append({"plan": plan, over: value, "keeping": keeping} | means)
+            found.append({"plan": plan, over: value, "keeping": keeping} | means | by_engine[plan])
     return found
 
 
-def slowness(size: Size, default: Setting) -> float | None:
+def _slowly(slow: float, walks: Walks, asked: Sequence[Demand], execution: Execution) -> float:
+    return slow * walks.seconds(execution, asked)
+
+
+def _sets(setting: Setting, size: Size) -> list[list[Demand]]:
+    seeds = range(1, size.sets + 1)
+    return [demands(setting.queries, setting.x, setting.ks, seed) for seed in seeds]
+
+
+def slowness(size: Size, default: Setting, measured: Measured) -> float | None:
     """How much slower a machine is than this one that NS, at the default setting, loads fully."""
     default = replace(default, n=_shrunk(default, size))
-    records = stream_of(default, default.n + default.n * size.seconds // WIDTH)
-    if records is None:
+    known = measured.of(default)
+    if known is None:
         return None
-    walks = Walks(records, default.n, size.windows)
-    loads = [
-        walked(walks, "NS", demands(default.queries, default.x, default.ks, seed), size)["walked"]
-        for seed in range(1, size.sets + 1)
-    ]
-    return 1 / mean(loads)
+    _, walks = known
+    sets = _sets(default, size)
+    walks.prepare(ORDER, sets)
+    return 1 / mean(walked(walks, "NS", asked)["walked"] for asked in sets)
 
 
 def _shrunk(setting: Setting, size: Size) -> int:
@@ -278,43 +338,49 @@ def _shrunk(setting: Setting, size: Size) -> int:
 def single(size: Size, kind: str, say: Say) -> dict[str, Any]:
     """Figures 7 to 9, or 10 to 12: over x, n and the range of k."""
     base = DEFAULTS[kind]
-    first = kind == "synthetic"
-    xs, ks = (size.x, size.k) if first else (size.few_x, size.few_k)
+    first, measured = kind == "synthetic", Measured(size)
+    xs, ns, ks = (size.x, size.n, size.k) if first else (size.few_x, size.few_n, size.few_k)
     return {
-        "x": points(size, "x", [(x, replace(base, x=x)) for x in xs], base, say),
-        "n": points(size, "n", [(n, replace(base, n=n)) for n in size.n], base, say),
-        "k": points(size, "k", [(k, replace(base, ks=(2, k))) for k in ks], base, say),
+        "x": points(size, "x", [(x, replace(base, x=x)) for x in xs], base, measured, say),
+        "n": points(size, "n", [(n, replace(base, n=n)) for n in ns], base, measured, say),
+        "k": points(size, "k", [(k, replace(base, ks=(2, k))) for k in ks], base, measured, say),
     }
 
 
 def gaussian(size: Size, say: Say) -> list[dict[str, Any]] | None:
-    """gg: over x, on the machine of the uniform ones."""
-    base = DEFAULTS["synthetic"]
+    """gg: over x, on the machine of the uniform ones; the engine is not looked at."""
+    base, size = DEFAULTS["synthetic"], replace(size, engine_sets=1, engine_rounds=1)
     settings = [(x, replace(base, x=x, queries="gg")) for x in size.x]
-    return points(size, "x", settings, base, say)
+    measured = Measured(size)
+    return points(size, "x", settings, base, measured, say)
 
 
 def several(size: Size, say: Say) -> dict[str, Any]:
     """Figures 13 to 16: over N, w, x and the range of k."""
-    base = DEFAULTS["streams"]
+    base, measured = DEFAULTS["streams"], Measured(size)
     by = {
         "N": [(n, replace(base, streams=n, n=n * base.w)) for n in size.several],
         "w": [(w, replace(base, n=base.streams * w)) for w in size.several_w],
         "x": [(x, replace(base, x=x)) for x in size.few_x],
         "k": [(k, replace(base, ks=(2, k))) for k in size.several_k],
     }
-    return {over: points(size, over, settings, base, say) for over, settings in by.items()}
+    return {
+        over: points(size, over, settings, base, measured, say) for over, settings in by.items()
+    }
 
 
 def seismic(size: Size, say: Say) -> dict[str, Any] | None:
     """The same on the recording: over N, w and x; None if it is not at hand."""
-    base, size = DEFAULTS["seismic"], replace(size, engine_sets=1, engine_runs=1)  # slow
+    size = replace(size, engine_sets=1, engine_rounds=2)  # it is slow here
+    base, measured = DEFAULTS["seismic"], Measured(size)
     by = {
         "N": [(n, replace(base, streams=n, n=n * base.w)) for n in size.seismic_n],
         "w": [(w, replace(base, n=base.streams * w)) for w in size.seismic_w],
         "x": [(x, replace(base, x=x)) for x in size.few_x],
     }
-    found = {over: points(size, over, settings, base, say) for over, settings in by.items()}
+    found = {
+        over: points(size, over, settings, base, measured, say) for over, settings in by.items()
+    }
     if None in found.values():
         say("seismic: skipped, as the recording is not at hand")
         return None
@@ -354,32 +420,28 @@ def _plain(value: Any) -> Any:
 
 def planning(size: Size, say: Say) -> list[dict[str, Any]]:
     """Figure 17: CPU seconds that planning takes, for larger and larger frequencies."""
-    found = []
-    for most in size.frequencies:
-        say(f"planning: f up to {most:,}")
-        taken: dict[str, list[float]] = {"DP": [], "GREEDY": []}
-        optimal = 0
-        for seed in range(size.planning_sets):
+    say(f"planning: f up to {max(size.frequencies):,}")
+    taken: dict[tuple[int, str], list[float]] = {}
+    optimal = dict.fromkeys(size.frequencies, 0)
+    for seed in range(size.planning_sets):
+        for most in size.frequencies:  # in turn, as with walks
             rng = np.random.default_rng(seed)
-            pairs = zip(
-                rng.integers(1, most + 1, 20).tolist(), rng.integers(2, 101, 20).tolist(),
-                strict=True,
-            )  # fmt: skip
-            asked = [Demand(f"q{i}", f, k) for i, (f, k) in enumerate(pairs)]
-            for name, times in taken.items():
-                each = []
+            f, k = rng.integers(1, most + 1, 20).tolist(), rng.integers(2, 101, 20).tolist()
+            asked = [Demand(f"q{i}", *pair) for i, pair in enumerate(zip(f, k, strict=True))]
+            for name in ("DP", "GREEDY"):
+                times = []
                 for _ in range(3):
                     began = time.process_time()
                     made = PLANS[name](asked)
-                    each.append(time.process_time() - began)
-                times.append(min(each))
-                optimal += name == "DP" and not made.note
-        found.append(
-            {"most": most, "sets": size.planning_sets, "optimal": int(optimal)}
-            | {name: mean(times) for name, times in taken.items()}
-            | {f"{name}_most": max(times) for name, times in taken.items()}
-        )
-    return found
+                    times.append(time.process_time() - began)
+                taken.setdefault((most, name), []).append(min(times))
+                optimal[most] += name == "DP" and not made.note
+    return [
+        {"most": most, "sets": size.planning_sets, "optimal": int(optimal[most])}
+        | {name: mean(taken[most, name]) for name in ("DP", "GREEDY")}
+        | {f"{name}_most": max(taken[most, name]) for name in ("DP", "GREEDY")}
+        for most in size.frequencies
+    ]
 
 
 # -- exactness ------------------------------------------------------------------------------------
@@ -441,7 +503,7 @@ def _is_right(stream: Stream, n: int, every: int, k: int, end: int, answer: list
 
 def warm_up() -> None:
     """Compile every kernel, by going once through all that is measured."""
-    tiny = Size(sets=1, engine_sets=1, engine_runs=1, windows=1, seconds=10, horizon=50)
+    tiny = Size(sets=1, engine_sets=1, rounds=2, engine_rounds=1, seconds=10, horizon=50)
     for kind in ("synthetic", "icebergs", "streams"):
         small = replace(DEFAULTS[kind], n=600, x=4, streams=6 if kind == "streams" else 0)
-        points(tiny, "x", [(4, small)], small, lambda line: None)
+        points(tiny, "x", [(4, small)], small, Measured(tiny), lambda line: None)

@@ -178,19 +178,19 @@ def gaussian(obtained: dict[str, Any]) -> Figure:
 
 def planning(runs: list[dict[str, Any]]) -> Figure:
     """Figure 17."""
-    figure, ((ax,),) = _axes(1, 1, 6.6, 3.9)
+    figure, ((ax,),) = _axes(1, 1, 7.4, 4.0)
     places = [run["most"] for run in runs]
     for plan in ("DP", "GREEDY"):
         ax.plot(places, [run[plan] * 1000 for run in runs], label=f"{plan}, mean",
                 **({"ms": 6.0} | STYLE[plan]))  # fmt: skip
         ax.plot(places, [run[f"{plan}_most"] * 1000 for run in runs], color=STYLE[plan]["color"],
                 linestyle=":", label=f"{plan}, longest")  # fmt: skip
-    ax.set(xlabel="frequencies f from 1 to ...", ylabel="CPU ms for a plan", yscale="log")
+    ax.set(xlabel="frequencies f from 1 to ...", ylabel="CPU ms for a plan")
     ax.xaxis.set_major_locator(FixedLocator(places))
     ax.xaxis.set_major_formatter(FuncFormatter(lambda at, _: f"{at:,.0f}"))
     ax.yaxis.set_major_formatter(FuncFormatter(_short))
-    ax.yaxis.set_minor_locator(NullLocator())
-    ax.legend(frameon=False, fontsize=9)
+    ax.set_ylim(bottom=0)
+    _legend(figure, ax)
     ax.set_title(f"Figure 17, 20 queries, {runs[0]['sets']} sets. The paper: GREEDY plans faster"
                  " than DP", **_TITLE)  # fmt: skip
     return figure

@@ -213,11 +213,11 @@ def test_all_experiments_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     from papers.chen_multi import experiments, run
 
     tiny = experiments.Size(
-        sets=1, engine_sets=1, engine_runs=1, windows=1, seconds=10, horizon=60, x=(10, 20),
-        n=(2_000, 4_000), k=(20, 40), few_x=(10,), few_k=(20,), several=(4, 6), several_w=(20,),
-        several_k=(4,), seismic_n=(4, 6), seismic_w=(200,), shrink=20, planned_sets=10,
-        planned_x=(10, 40), frequencies=(100, 200), planning_sets=2, exact_queries=4,
-        exact_window=60,
+        sets=1, engine_sets=1, rounds=1, engine_rounds=1, seconds=10, horizon=60, x=(10, 20),
+        n=(2_000, 4_000), k=(20, 40), few_x=(10,), few_n=(2_000,), few_k=(20,), several=(4, 6),
+        several_w=(20,), several_k=(4,), seismic_n=(4, 6), seismic_w=(200,), shrink=20,
+        planned_sets=10, planned_x=(10, 40), frequencies=(100, 200), planning_sets=2,
+        exact_queries=4, exact_window=60,
     )  # fmt: skip
     monkeypatch.setitem(experiments.SIZES, "quick", tiny)
     obtained = run.obtain("quick", lambda line: None)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -145,22 +143,15 @@ def test_what_cannot_be() -> None:
         agenda.remove(1)
 
 
-def test_hundreds_of_asks_over_thousands_of_moments_take_milliseconds() -> None:
+def test_hundreds_of_asks_over_thousands_of_moments() -> None:
     second = 1_000_000
     slides: list[int | None] = [(1 + i % 10) * second for i in range(150)]
     asked = [Demand(f"q{i}", (1 + i % 40) * second, 1 + i % 40) for i in range(150)]
     names = [*(f"s{i}" for i in range(150)), *(d.name for d in asked)]
     for plan in PLANS:
         agenda = SharedAgenda([*slides, *([None] * 150)], Schedule(plan, asked), names)
-        agenda.due(0, second)
-        taken = []
-        for turn in range(3):
-            begin = time.perf_counter()
-            due = agenda.due(turn * 3_000 * second, (turn + 1) * 3_000 * second)
-            taken.append(time.perf_counter() - begin)
-        assert len(due) >= 6_000
-        assert min(taken) < 0.2, plan
-        begin = time.perf_counter()
-        for turn in range(100):
-            agenda.due(turn * second, (turn + 1) * second)
-        assert time.perf_counter() - begin < 1, plan
+        whole = agenda.due(0, 3_000 * second)
+        assert len(whole) >= 6_000
+        parts = [agenda.due(turn * 30 * second, (turn + 1) * 30 * second) for turn in range(100)]
+        assert np.array_equal(np.concatenate([part.at for part in parts]), whole.at)
+        assert np.array_equal(np.concatenate([part.ask for part in parts]), whole.ask)

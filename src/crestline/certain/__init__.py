@@ -13,6 +13,7 @@ from crestline.certain.sa import SA
 from crestline.certain.sapf import SAPF
 from crestline.certain.sarf import SARF
 from crestline.certain.sasf import SASF
+from crestline.certain.shared import SharedTopK
 from crestline.certain.sma import SMA
 from crestline.certain.snn import SNN
 from crestline.certain.tma import TMA
@@ -34,4 +35,5 @@ __all__ = [
     "MinTopK",
     "Naive",
     "PreTopK",
+    "SharedTopK",
 ]

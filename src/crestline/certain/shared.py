@@ -85,6 +85,7 @@ class SharedTopK:
         #: All moments that the agenda may pick are multiples of it.
         self._unit = gcd(*(ask.frequency or 0 for ask in asks))
         self._bands: list[Band] = []
+        self._last = Reported.nothing()
         self._ids: Ints | None = None  # those that are kept, once they have been collected
         self.seen = 0
         for number, ask in enumerate(asks):
@@ -177,7 +178,10 @@ class SharedTopK:
     def advance(self, to: int | None = None) -> Reported:
         """Report every window of every ask that ends by ``to``, ask by ask."""
         self._ids = None
-        return Reported.joined([band.advance(to) for band in self._bands])
+        reported = Reported.joined([band.advance(to) for band in self._bands])
+        if len(reported):
+            self._last = reported
+        return reported
 
     def advance_gradually(self, to: int | None = None) -> Iterator[Reported]:
         """``advance``, in portions of about ``_PORTION`` result rows."""
@@ -211,6 +215,15 @@ class SharedTopK:
         yield from self.advance_gradually(max(ends))
         for band in self._bands:
             band.latest = None
+
+    def top(self, partition: int = 0, ask: int = 0) -> Ints:
+        """The ids of the ask's snapshot in the latest report, best first."""
+        last = self._last
+        mine = np.zeros(len(last), np.int64) if last.ask is None else last.ask
+        places = np.flatnonzero((last.partition == partition) & (mine == ask))
+        if len(places) == 0:
+            return np.empty(0, np.int64)
+        return last.id[last.offset[places[-1]] : last.offset[places[-1] + 1]]
 
     # -- ids, ties, state ---------------------------------------------------------------------
 
@@ -264,7 +277,7 @@ class SharedTopK:
         operator = cls.__new__(cls)
         operator.asks = [None if ask is None else Ask(**ask) for ask in state["asks"]]
         operator.agenda, operator._unit, operator.seen = agenda, state["unit"], state["seen"]
-        operator._ids = None
+        operator._ids, operator._last = None, Reported.nothing()
         operator._bands = [
             Band.restored(band, operator.asks, agenda) for band in state["bands"].values()
         ]

@@ -104,6 +104,7 @@ def _block(bundle: Bundle, queries: Mapping[str, Query], width: int) -> str:
     )  # fmt: skip
     if mine.note:
         lines.append(("", mine.note))
+    lines.append(("answers", "each query at the latest computation that its FREQUENCY allows"))
     costs = ", ".join(f"{name} {per_minute(each.cost)}" for name, each in plans.items())
     lines.append(("costs", f"{costs} a minute"))
     if plans["NS"].cost:

@@ -14,7 +14,7 @@ share if their windows are equally long, since probabilities are those of one wi
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import gcd
@@ -259,21 +259,12 @@ def _step(query: Query) -> int | None:
     return query.frequency if query.frequency is not None else query.window.slide
 
 
-def shared_with(bundles: Sequence[Bundle], name: str) -> list[str]:
-    """The other queries that share a structure with one."""
-    for bundle in bundles:
-        if name in bundle.queries:
-            return [other for other in bundle.queries if other != name]
-    return []
-
-
 __all__ = [
     "Bundle",
     "SharedPlan",
     "arrange",
     "ask_of",
     "demand_of",
-    "shared_with",
     "sharing_key",
     "why_alone",
 ]

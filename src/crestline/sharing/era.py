@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from crestline.sharing.demand import Demand
+from crestline.sharing.easing import eased
 from crestline.sharing.plan import ExecutionPlan
 from crestline.types import Ints
 
@@ -70,7 +71,7 @@ class Era:
         self._cycles: list[tuple[int, Ints, Ints]] = []
         self._left: dict[frozenset[str], tuple[list[Members], list[int]]] = {}
         number: dict[int, int] = {}  # plans use few tuples of members, many times each
-        for cycle in plan.cycles:
+        for cycle in eased(plan, demands).cycles:
             which = []
             for execution in cycle.executions:
                 if id(execution.members) not in number:

@@ -6,5 +6,6 @@ from crestline.uncertain.csq import CSQ
 from crestline.uncertain.naive import Naive
 from crestline.uncertain.scsq import SCSQ
 from crestline.uncertain.scsq_buffer import SCSQBuffer
+from crestline.uncertain.shared import SharedWorlds
 
-__all__ = ["BS", "CCSQ", "CSQ", "SCSQ", "Naive", "SCSQBuffer"]
+__all__ = ["BS", "CCSQ", "CSQ", "SCSQ", "Naive", "SCSQBuffer", "SharedWorlds"]
