@@ -5,7 +5,8 @@ plans make small. **Walked**: CPU seconds a second of the stream where each comp
 the whole window, as in the paper (`walk`): every computation of a plan that differs from the others
 in the k it serves is timed on several full windows, in rank order (the least time counts), and
 counted as often as the plan has it. **Engine**: CPU seconds a second of `SharedWorlds`, which walks
-only as far as it must, with all that it does besides: records in, the list kept, results out.
+only as far as it must, with all that it does besides: records in, the list kept, results out, the
+latter only as often as they are due (`crestline.sharing.easing`).
 **Keeping** is the same for a single query with the largest k, every 40 seconds.
 
 Throughput is results a second of computing; latency comes from `replay`. Both are of the walks.
@@ -156,12 +157,12 @@ class Walks:
             for asked in sets
             for cycle in PLANS[plan](asked).cycles
             for execution in cycle.executions
-        } - self._known.keys()
+        }
         taken: dict[tuple[int, ...], list[float]] = {ks: [] for ks in sorted(wanted)}
         for window in self._windows:
             for ks, times in taken.items():
                 times.append(self._time(ks, window))
-        self._known |= {ks: min(times) for ks, times in taken.items()}
+        self._known = {ks: min(times) for ks, times in taken.items()}
 
     def seconds(self, execution: Execution, asked: Sequence[Demand]) -> float:
         return self._known[self._key(execution, asked)]
@@ -184,21 +185,26 @@ class Walks:
 
 
 class Measured:
-    """The streams and walks of settings: each is timed once, in however many figures it stands."""
+    """The streams and walks of settings: each is timed once, in however many figures it stands.
+
+    Nothing is shared between settings, not even the walk for the same k: one timed in a quiet
+    moment must not be compared with others that were not.
+    """
 
     def __init__(self, size: Size) -> None:
         self._size = size
-        self._known: dict[tuple[str, int, int], tuple[Stream, Walks]] = {}
+        self._known: dict[Setting, tuple[Stream, Walks]] = {}
 
     def of(self, setting: Setting) -> tuple[Stream, Walks] | None:
         """None if the data is not at hand."""
-        key = setting.kind, setting.n, setting.streams
-        if key not in self._known:
+        if setting not in self._known:
             records = stream_of(setting, setting.n + setting.n * self._size.seconds // WIDTH)
             if records is None:
                 return None
-            self._known[key] = records, Walks(records, setting.n, self._size.rounds)
-        return self._known[key]
+            walks = Walks(records, setting.n, self._size.rounds)
+            walks.prepare(ORDER, _sets(setting, self._size))
+            self._known[setting] = records, walks
+        return self._known[setting]
 
 
 def walked(walks: Walks, plan: str, asked: Sequence[Demand]) -> dict[str, float]:
@@ -288,7 +294,6 @@ def points(
         assert known is not None
         records, walks = known
         sets = _sets(setting, size)
-        walks.prepare(ORDER, sets)
         by_engine, keeping = engine(records, setting, sets[: size.engine_sets], size)
         for plan in ORDER:
             runs = []
@@ -321,9 +326,7 @@ def slowness(size: Size, default: Setting, measured: Measured) -> float | None:
     if known is None:
         return None
     _, walks = known
-    sets = _sets(default, size)
-    walks.prepare(ORDER, sets)
-    return 1 / mean(walked(walks, "NS", asked)["walked"] for asked in sets)
+    return 1 / mean(walked(walks, "NS", asked)["walked"] for asked in _sets(default, size))
 
 
 def _shrunk(setting: Setting, size: Size) -> int:

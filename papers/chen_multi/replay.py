@@ -3,14 +3,16 @@
 What a computation takes has been measured. The machine is slower by a factor, so that it is loaded
 to about 100 % by NS at the default setting; on the machine at hand nothing would ever be late. Its
 computations wait in one queue, first come first served, those of the same moment in the order of
-the plan.
+the plan. Every computation gives the results of all that it could, as in the paper; the engine
+leaves out those that are not due yet.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from crestline.sharing import Demand, Execution, Schedule
+from crestline.planner.timeline import executions_until
+from crestline.sharing import PLANS, Demand, Execution
 
 
 def replay(
@@ -23,7 +25,7 @@ def replay(
     last = dict.fromkeys((d.name for d in demands), 0.0)
     late = dict.fromkeys(last, 0.0)
     frequency = {d.name: d.frequency for d in demands}
-    for execution in Schedule(plan, demands).executions(0, horizon):
+    for execution in executions_until(PLANS[plan](demands), horizon):
         free = max(free, execution.at) + seconds(execution)
         waited += (free - execution.at) * len(execution.members)
         results += len(execution.members)
