@@ -140,6 +140,11 @@ def test_asks_join_and_leave() -> None:
     for reported in shared.finish(int(times[-1])):
         told |= cells(reported)
     assert set(told) == {0, number}
+    # Panes became shorter; what was there before still counts for the one that stayed.
+    stayed = Naive(3, 60, 20)
+    stayed.observe(scores, times)
+    every = cells(stayed.advance((int(times[-1]) // 20 + 1) * 20))[0]
+    assert told[0] == [cell for cell in every if cell[0] > times[half - 1]]
     fresh = Naive(4, 45, 15)
     later = np.flatnonzero(times >= begin)
     fresh.observe(scores[later], times[later])

@@ -281,6 +281,18 @@ def test_a_stream_that_can_be_read_only_once_serves_all_queries() -> None:
     assert [m.sharing for m in once.by_query.values()] == [2, 1, 2]
 
 
+def test_queries_with_scores_of_their_own_share_the_expressions() -> None:
+    table = trades(4, 80)
+    window = "SELECT TOP 2 id, x FROM s [RANGE 10 SECONDS SLIDE 5 SECONDS ON ts]"
+    texts = [
+        f"{window} ORDER BY {score} DESC" for score in ("x * 2", "x + p", "p * 3 - x", "ABS(x)")
+    ]
+    together = crestline.run(";".join(texts), {"s": table})
+    for number, text in enumerate(texts, 1):
+        alone = crestline.run(text, {"s": table}).to_arrow().drop_columns(["query"])
+        assert together.of(f"query_{number}").drop_columns(["query"]).equals(alone), text
+
+
 def test_a_bad_record_is_told_once_by_queries_that_share() -> None:
     table = trades(1, 50)
     bad = table.set_column(1, "x", pa.array([None, *table["x"].to_pylist()[1:]]))
