@@ -108,6 +108,8 @@ def trades(seed: int, count: int = 400) -> pa.Table:
 def some_query(rng: np.random.Generator, clauses: str = "", kind: int = 0) -> str:
     """A query on time; of kind 1 with FREQUENCY, of kind 2 uncertain with FREQUENCY."""
     window, slide, k = (int(rng.integers(1, top)) for top in (60, 12, 6))
+    if "PROBABILITY" in clauses:  # uncertain queries share equally long windows only
+        window = 20
     emit = "EMIT CHANGES" if rng.random() < 0.5 else ""
     step = f" SLIDE {slide} SECONDS" if kind == 0 else ""
     often = f"FREQUENCY {slide} SECONDS" if kind else ""
@@ -138,10 +140,11 @@ def one_query(tables: list[pa.Table], name: str, like: pa.Table) -> pa.Table:
     return together.select(like.column_names).cast(like.schema)
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_queries_come_and_go_as_if_each_were_alone(seed: int) -> None:
+@pytest.mark.parametrize("doubt", ["", "WITH PROBABILITY p"])
+@pytest.mark.parametrize("seed", range(6))
+def test_queries_come_and_go_as_if_each_were_alone(seed: int, doubt: str) -> None:
     rng, table = np.random.default_rng(seed), trades(seed)
-    clauses = "PARTITION BY v" if seed % 2 else ""
+    clauses = ("PARTITION BY v " if seed % 2 else "") + doubt
     session = crestline.open(some_query(rng, clauses))
     begun: dict[str, int] = {"query": 0}
     told = []

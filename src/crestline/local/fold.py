@@ -463,7 +463,7 @@ class Fold:
             self._agenda.add(name, plan.ask(name).slide)
             if query.frequency is not None:
                 assert self._agenda.schedule is not None
-                self._agenda.schedule.add(demand_of(name, query), max(since, 0))
+                self._agenda.schedule.add(demand_of(name, query), begin or 0)
         shared(self._operator).add(plan.ask(name, since))
         self._views.add(name, query)
         self._take_plan(plan)

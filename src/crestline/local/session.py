@@ -68,13 +68,11 @@ def run_bounded(
     found: dict[str, list[pa.Table]] = {
         name: [bounded.schema_of(name).empty_table()] for name in queries
     }
-    rejects = []
     for name, table in bounded:
         found[name].append(table)
-    rejects.append(bounded.take_rejects())
     tables = {name: _in_order(pa.concat_tables(found[name]), queries[name]) for name in queries}
     metrics = {name: bounded.metrics(name) for name in queries}
-    return Results(tables, pa.concat_tables(rejects), metrics)
+    return Results(tables, bounded.take_rejects(), metrics)
 
 
 def _in_order(table: pa.Table, query: Query) -> pa.Table:

@@ -72,10 +72,6 @@ class Several:
                 return engine
         raise PlanError(f"there is no query {name}: there are {', '.join(self.queries) or 'none'}")
 
-    def bundles(self) -> list[list[str]]:
-        """Which queries share a structure."""
-        return [list(engine.fold.queries) for engine in self._engines]
-
     @property
     def plans(self) -> list[str]:
         """What was planned anew while the queries ran, in sentences."""

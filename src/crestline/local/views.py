@@ -79,8 +79,8 @@ class Views:
             return
         if len(reported.id) > kept.num_rows:
             kept = kept.combine_chunks()  # looking rows up in one piece is quicker
-        changing = np.zeros(1, np.int64) if reported.ask is None else reported.ask
-        changes = self._changing[changing]
+        asker = np.zeros(1, np.int64) if reported.ask is None else reported.ask
+        changes = self._changing[asker]
         if changes.all():
             yield from self._changes(reported, kept, partitions)
         elif not changes.any():
