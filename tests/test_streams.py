@@ -181,6 +181,39 @@ class TestKinds:
         assert set(cars["sensor_count"].to_pylist()) == {1, 2, 3}
         assert pc.min(stream["speed"]).as_py() >= 0
 
+    def test_sightings_are_once_a_camera(self, small_blocks: int) -> None:
+        stream = plain(table("sightings", 40 * small_blocks, streams=4, xi=0.6, recent=5))
+        assert len(stream.group_by(["object", "camera"]).aggregate([])) == 40 * small_blocks
+        assert len(pc.unique(stream["camera"])) == 4
+        objects = stream["object"].to_numpy()
+        _, first = np.unique(objects, return_index=True)  # numbered as they are first seen
+        assert (objects[np.sort(first)] == np.arange(len(first))).all()
+        assert 0 <= pc.min(stream["value"]).as_py() < pc.max(stream["value"]).as_py() < 1
+
+    @pytest.mark.parametrize("recent", [1, 3, 50])
+    def test_sightings_are_of_something_recent(self, recent: int) -> None:
+        """A camera sees something for the first time, or what is recent on another camera."""
+        stream = plain(table("sightings", 5_000, xi=0.7, recent=recent))
+        lately: dict[str, list[int]] = {f"camera-{i}": [] for i in (1, 2, 3)}
+        newest = -1
+        for thing, camera in zip(
+            *(stream[c].to_pylist() for c in ("object", "camera")), strict=True
+        ):
+            others = [seen for name, seen in lately.items() if name != camera]
+            assert thing == newest + 1 or any(thing in seen for seen in others)
+            newest = max(newest, thing)
+            lately[camera] = [*lately[camera][1 - recent :], thing] if recent > 1 else [thing]
+
+    def test_overlap_of_sightings(self) -> None:
+        rows = 20_000
+        for xi in (0.0, 0.3, 0.5):  # with three cameras nothing keeps the share from being xi
+            objects = table("sightings", rows, xi=xi)["object"].to_numpy()
+            assert 1 - (objects.max() + 1) / rows == pytest.approx(xi, abs=0.02)
+        for cameras in (1, 2, 3):  # at most all of them see an object
+            objects = table("sightings", rows, xi=1.0, streams=cameras)["object"].to_numpy()
+            assert np.bincount(objects).max() == cameras
+            assert np.bincount(objects).mean() == pytest.approx(cameras, rel=0.05)
+
     def test_sorted_and_random_scores(self) -> None:
         rows = BLOCK + 1_000
         streams = {kind: table(kind, rows) for kind in ("random", "rising", "falling")}
@@ -294,6 +327,7 @@ def mistakes() -> Iterator[object]:
         ({"faults": 0.1}, "trades has no option 'faults'; its options: symbols"),
         ({"kind": "random", "symbols": 1}, "random has no option 'symbols'; its options: none"),
         ({"kind": "sensors", "faults": 1.5}, "faults is 1.5; it must be a number between 0 and 1"),
+        ({"kind": "sightings", "xi": -0.1}, "xi is -0.1; it must be a number between 0 and 1"),
     ]:
         yield pytest.param({**trades, **wrong}, message, id=message[:30])
 

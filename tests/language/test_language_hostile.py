@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 import duckdb
 import pytest
 
 from crestline.core.errors import QueryError
-from crestline.language import Expression, Query, StreamDefaults, parse, parse_all
+from crestline.language import Combine, Expression, Query, StreamDefaults, parse, parse_all
 
 QUERY = "SELECT TOP 3 x FROM s [ROWS 10] ORDER BY "
 
@@ -88,14 +89,44 @@ def test_reasonable_nesting_works_from_a_deep_stack(level: str) -> None:
         + ", ".join(["0.1234567890123456"] * 5_000)
         + "))",
         "x /* " + "comment " * 12_000 + "*/ FROM s [ROWS 10] ORDER BY x",
+        "x FROM " + ", ".join(f"s{i:05}" for i in range(4_000)) + " [ROWS 10 ON ts]"
+        " COMBINE WEIGHTED_SUM(v, ("
+        + ", ".join(f"S{i:05} => 1" for i in range(4_000))
+        + ")) ACROSS c IN ("
+        + ", ".join(f"'S{i:05}'" for i in range(4_000))
+        + ") OBJECT x",
     ],
-    ids=["or", "in", "text", "columns", "terms", "vector", "comment"],
+    ids=["or", "in", "text", "columns", "terms", "vector", "comment", "inputs"],
 )
 def test_a_query_of_100_kilobytes(large: str) -> None:
     text = f"SELECT TOP 3 {large}"
     assert len(text) > 90_000
     query = parse(text)
     assert parse(str(query)) == query
+
+
+def test_many_queries_that_list_their_streams() -> None:
+    one = "SELECT TOP 3 x FROM s [ROWS 10] COMBINE SUM(v) ACROSS c IN ('a', 2) OBJECT x"
+    queries = parse_all(";".join([one] * 5_000))
+    assert {query.known_streams for query in queries} == {("a", "2")}
+
+
+@pytest.mark.parametrize(
+    "streams",
+    ["('a'", "('a',)", "'a'", "(a.b)", "(NULL)", "(- 'a')", "(-)", "(1e3)", "(TRUE)", "(('a'))"],
+)
+def test_lists_of_streams_that_are_none(streams: str) -> None:
+    with pytest.raises(QueryError):
+        parse(f"SELECT TOP 3 x FROM s [ROWS 10] COMBINE SUM(v) ACROSS c IN {streams} OBJECT x")
+
+
+@pytest.mark.parametrize("column", ["TRUE", "1", "'c'", "c + d", "abs(c)", "t.c", "s.c.d", ""])
+def test_columns_of_streams_that_are_none(column: str) -> None:
+    for listed in ("", "IN ('a')"):
+        with pytest.raises(QueryError):
+            parse(
+                f"SELECT TOP 3 x FROM s [ROWS 10] COMBINE SUM(v) ACROSS {column} {listed} OBJECT x"
+            )
 
 
 def test_long_conditions_reach_the_engine() -> None:
@@ -267,6 +298,33 @@ def test_queries_made_by_hand_are_checked() -> None:
         fields = {name: getattr(query, name) for name in query.__dataclass_fields__}
         with pytest.raises(QueryError):
             Query(**{**fields, **change})
+
+
+def test_combinations_made_by_hand_are_checked() -> None:
+    good = Combine("WEIGHTED_SUM", Expression("v"), "c", "o", weights=(("a", 1.0), ("b", 2.0)))
+    for change in (
+        {"function": "MEDIAN"},
+        {"function": "SUM"},
+        {"weights": ()},
+        {"weights": (("a", 1.0), ("a", 2.0))},
+        {"streams": ("a", "a")},
+        {"streams": ("a", "c")},
+        {"low": 1.0},
+        {"low": 1.0, "high": 1.0},
+        {"repeats": "SUM"},
+        {"at_most": 2},
+        {"repeats": "SUM", "at_most": 0},
+    ):
+        with pytest.raises(QueryError):
+            replace(good, **change)
+    query = parse(str(parse(QUERY + "x")).replace("ORDER BY x ASC", f"{replace(good, object='x')}"))
+    assert replace(query, stream="a", others=("b",)).known_streams == ("a", "b")
+    plain = replace(query, combine=None, order_by=parse(QUERY + "x").order_by)
+    for base, inputs in (
+        (query, ("a", "c")), (query, ("a", "b", "B")), (query, ("A", "b")), (plain, ("a", "b")),
+    ):  # fmt: skip
+        with pytest.raises(QueryError):
+            replace(base, stream=inputs[0], others=inputs[1:])
 
 
 def _one_row(name: str) -> object:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -24,7 +26,13 @@ from crestline.language import (
     parse_all,
 )
 from crestline.language.functions import FUNCTIONS
-from crestline.language.query import COMBINATIONS, RESULT_COLUMNS, SEMANTICS, default_name
+from crestline.language.query import (
+    COMBINATIONS,
+    OUTLOOK_COLUMNS,
+    RESULT_COLUMNS,
+    SEMANTICS,
+    default_name,
+)
 from crestline.language.tokens import quoted_name, quoted_text
 
 GOLDEN = Path(__file__).with_name("golden")
@@ -118,17 +126,24 @@ def columns(draw: st.DrawFn) -> tuple[tuple[Selected, ...], tuple[Selected, ...]
 
 
 @st.composite
-def combinations(draw: st.DrawFn) -> Combine:
+def combinations(draw: st.DrawFn, inputs: list[str]) -> Combine:
+    """COMBINE of these streams behind FROM."""
     function = draw(st.sampled_from(COMBINATIONS))
-    weighted = st.dictionaries(texts, st.floats(0, 1e300), min_size=1, max_size=3)
-    weights = tuple(draw(weighted).items()) if function == "WEIGHTED_SUM" else ()
+    known = inputs if inputs[1:] else draw(st.lists(texts, min_size=1, max_size=3, unique=True))
+    weights, streams = [], list[str]()
+    if function == "WEIGHTED_SUM":
+        weights = [(name, draw(st.floats(0, 1e300))) for name in draw(st.permutations(known))]
+    if draw(st.booleans()):
+        streams = draw(st.permutations(known))
     low, high = 0.0, None
     if draw(st.booleans()):
         low, high = sorted(draw(st.lists(reals, min_size=2, max_size=2, unique=True)))
     repeats = draw(st.none() | st.sampled_from(COMBINATIONS[:-1]))
     at_most = None if repeats is None else draw(counts)
-    value, across, obj = draw(expressions), draw(names), draw(names)
-    return Combine(function, value, across, obj, low, high, repeats, at_most, weights)
+    return Combine(
+        function, draw(expressions), draw(names), draw(names), low, high, repeats, at_most,
+        tuple(weights), tuple(streams),
+    )  # fmt: skip
 
 
 @st.composite
@@ -141,11 +156,16 @@ def probabilities(draw: st.DrawFn) -> Probability:
 @st.composite
 def queries(draw: st.DrawFn) -> Query:
     partition_by, select = draw(columns())
-    combine = draw(st.none() | combinations())
+    inputs = draw(st.lists(names, min_size=1, max_size=3, unique_by=str.casefold))
+    combine = draw(st.none() | combinations(inputs))
     terms = st.lists(st.builds(OrderTerm, expressions, st.booleans()), min_size=1, max_size=3)
     if combine is not None:
-        select = (Selected(Expression(quoted_name(combine.object)), "the object"),)
-        partition_by = tuple(p for p in partition_by if p.name.casefold() != "the object")
+        taken = ("the object", *OUTLOOK_COLUMNS)
+        partition_by = tuple(p for p in partition_by if p.name.casefold() not in taken)
+        called = draw(st.sampled_from([combine.object, combine.object.swapcase()]))
+        if called.casefold() != combine.object.casefold():  # letters such as \u0130
+            called = combine.object
+        select = (Selected(Expression(quoted_name(called)), "the object"), *partition_by[:1])
     using = draw(st.none() | names.map(str.upper))
     approximate = draw(st.booleans())
     options = st.dictionaries(
@@ -156,7 +176,8 @@ def queries(draw: st.DrawFn) -> Query:
     return Query(
         k=draw(st.integers(1, 10_000_000)),
         select=select,
-        stream=draw(names),
+        stream=inputs[0],
+        others=tuple(inputs[1:]) if combine else (),
         window=draw(windows),
         order_by=() if combine else tuple(draw(terms)),
         name=draw(st.none() | names),
@@ -185,6 +206,36 @@ def test_canonical_text_parses_to_the_same_query(query: Query) -> None:
     text = str(query)
     assert parse(text) == query
     assert str(parse(text)) == text
+
+
+@given(queries())
+def test_the_streams_of_a_query(query: Query) -> None:
+    assert query.inputs == (query.stream, *query.others)
+    combine, known = query.combine, query.known_streams
+    listed = combine is not None and (combine.streams or combine.weights)
+    assert (known is None) == (not listed and not query.others)
+    if combine is not None and combine.streams:
+        assert known == combine.streams
+    if combine is not None and combine.weights:
+        assert set(known or ()) == {name for name, _ in combine.weights}
+    if query.others:
+        assert set(known or ()) == set(query.inputs)
+
+
+@given(queries(), st.sampled_from([str.upper, str.lower, str.title]))
+def test_names_of_inputs_ignore_case(query: Query, cased: Callable[[str], str]) -> None:
+    """Weights and lists of several inputs become as FROM spells them, however they are written."""
+    combine = query.combine
+    if combine is None or not query.others:
+        return
+    if any(cased(name).casefold() != name.casefold() for name in query.inputs):
+        return
+    written = replace(
+        combine,
+        weights=tuple((cased(name), weight) for name, weight in combine.weights),
+        streams=tuple(map(cased, combine.streams)),
+    )
+    assert parse(str(query).replace(str(combine), str(written))) == query
 
 
 @settings(max_examples=10)
@@ -228,6 +279,7 @@ PIECES = (
     " SELECT TOP FROM WHERE ORDER BY AND OR NOT IN LIKE IS NULL BETWEEN CASE WHEN THEN ELSE END"
     " AS CAST INTERVAL DATE EXTRACT ARRAY DISTANCE COSINE ON RANGE ROWS SLIDE UNBOUNDED COMBINE"
     " \x00 \u2028 é 🙂 \ud800 DIV WITH PROBABILITY BY SUM OF LATENESS USING KEY EMIT"
+    " ACROSS OBJECT VALUES REPEATS MOST a,"
 )
 
 

@@ -40,11 +40,59 @@ class Doubt:
 
 
 @dataclass(frozen=True, slots=True)
+class Sighting:
+    """Of what object, and on which stream, each value of a batch is."""
+
+    #: Two halves of a key: equal for equal objects only. The second one alone may do.
+    high: Ints
+    low: Ints
+    #: Of two objects, the one with the smaller code comes first; equal codes tell nothing.
+    code: Ints
+    #: Streams are numbered from 0.
+    stream: Ints
+
+    @classmethod
+    def of(cls, objects: Ints, streams: Ints) -> Self:
+        """Objects that are integers."""
+        objects = np.asarray(objects, np.int64)
+        return cls(np.zeros_like(objects), objects, objects, np.asarray(streams, np.int64))
+
+    def take(self, places: Ints) -> Self:
+        fields = (self.high, self.low, self.code, self.stream)
+        return type(self)(*(field[places] for field in fields))
+
+    def plus(self, more: Self) -> Self:
+        """These and then more."""
+        mine = (self.high, self.low, self.code, self.stream)
+        theirs = (more.high, more.low, more.code, more.stream)
+        return type(self)(*(np.concatenate(pair) for pair in zip(mine, theirs, strict=True)))
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What may still become of reported objects, a number each."""
+
+    #: The score with the largest value allowed on every stream that has none in the window.
+    upper: Floats
+    #: Whether it is among the k best whatever values come for the objects in the window.
+    certain: Bools
+    #: The time, or position, of the newest value.
+    latest: Ints
+    #: Beside the j-th object of a snapshot: the j-th largest upper bound of any object there.
+    rival: Floats
+
+    def take(self, places: Ints) -> Self:
+        fields = (self.upper, self.certain, self.latest, self.rival)
+        return type(self)(*(field[places] for field in fields))
+
+
+@dataclass(frozen=True, slots=True)
 class Reported:
     """Snapshots that fell due: number i is the top of ``partition[i]`` in the window that ends at
     ``end[i]``; its records are ``id[offset[i] : offset[i + 1]]`` with their scores, best first, and
-    where records are uncertain, with the probability that their place is owed to. An operator that
-    several queries share tells by ``ask[i]`` whose snapshot it is (see ``core.asks``)."""
+    where records are uncertain, with the probability that their place is owed to; where they are
+    objects with several values, with their outlook. An operator that several queries share tells by
+    ``ask[i]`` whose snapshot it is (see ``core.asks``)."""
 
     partition: Ints
     end: Ints
@@ -53,6 +101,7 @@ class Reported:
     score: Floats
     probability: Floats | None = None
     ask: Ints | None = None
+    outlook: Outlook | None = None
 
     @classmethod
     def of(
@@ -64,11 +113,12 @@ class Reported:
         score: Floats,
         probability: Floats | None = None,
         ask: Ints | None = None,
+        outlook: Outlook | None = None,
     ) -> Self:
         """Put snapshots in the order of who asked, of their ends, then of their partitions."""
         offset = np.zeros(len(count) + 1, np.int64)
         np.cumsum(count, out=offset[1:])
-        reported = cls(partition, end, offset, id, score, probability, ask)
+        reported = cls(partition, end, offset, id, score, probability, ask, outlook)
         keys = (partition, end) if ask is None else (partition, end, ask)
         return reported.ordered(np.lexsort(keys))
 
@@ -85,6 +135,7 @@ class Reported:
             self.score[rows],
             None if self.probability is None else self.probability[rows],
             None if self.ask is None else self.ask[order],
+            None if self.outlook is None else self.outlook.take(rows),
         )
 
     @classmethod
@@ -215,3 +266,34 @@ class UncertainOperator(Operator, Protocol):
     def set_codes(self, rule: Ints, group: Ints) -> None:
         """From now on the record with id i belongs to ``rule[i]`` and to ``group[i]``: rules and
         groups were numbered anew."""
+
+
+class ObjectOperator(Operator, Protocol):
+    """A continuous top-k over objects whose values arrive piecemeal.
+
+    Records come in the order of their times (those of one moment in any order, but of two values
+    of an object on one stream the first one counts). A record waits until its step is due. The id
+    of an object is that of one of its records.
+    """
+
+    #: So many instances of objects are kept, as Haghani et al. count.
+    instances: int
+
+    def observe(
+        self,
+        scores: Floats,
+        times: Ints | None = None,
+        partitions: Ints | None = None,
+        number_from: int | None = None,
+        sighting: Sighting | None = None,
+    ) -> Ints:
+        """As ``Operator.observe``, of values; ``sighting`` is needed."""
+
+    def set_streams(self, order: Ints) -> None:
+        """The streams known by now, in the order in which their values are added up."""
+
+    def take_repeats(self) -> Ints:
+        """The ids of records that were repeats, and count nowhere, since the last call."""
+
+    def prune(self) -> None:
+        """Forget what cannot matter any more."""

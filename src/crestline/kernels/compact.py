@@ -249,12 +249,15 @@ def tell(step: int, shown_id: Ints, shown: Floats, count: int, told: Told) -> To
         for j in range(filled[0]):
             more_steps[0, j], more_steps[1, j] = steps[0, j], steps[1, j]
         steps = more_steps
+    rows = len(numbers)
     if filled[1] + count > len(ids):
         more_ids = np.empty(2 * (filled[1] + count) + 64, np.int64)
-        more_numbers = np.empty((2, len(more_ids)))
+        more_numbers = np.empty((rows, len(more_ids)))
         for j in range(filled[1]):
             more_ids[j] = ids[j]
-            more_numbers[0, j], more_numbers[1, j] = numbers[0, j], numbers[1, j]
+        for row in range(rows):
+            for j in range(filled[1]):
+                more_numbers[row, j] = numbers[row, j]
         ids, numbers = more_ids, more_numbers
     steps[0, filled[0]] = step
     steps[1, filled[0]] = count
@@ -262,7 +265,8 @@ def tell(step: int, shown_id: Ints, shown: Floats, count: int, told: Told) -> To
     start = filled[1]
     for j in range(count):
         ids[start + j] = shown_id[j]
-        numbers[0, start + j] = shown[0, j]
-        numbers[1, start + j] = shown[1, j]
+    for row in range(rows):
+        for j in range(count):
+            numbers[row, start + j] = shown[row, j]
     filled[1] += count
     return steps, ids, numbers, filled

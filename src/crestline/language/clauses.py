@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from crestline.core.errors import QueryError
-from crestline.language.cursor import Cursor
+from crestline.language.combining import Combining, Weights
 from crestline.language.expression import Expression
 from crestline.language.query import (
     COMBINATIONS,
     EMISSIONS,
     LATE,
     SEMANTICS,
-    Combine,
     Option,
     OrderTerm,
     Probability,
@@ -33,7 +32,7 @@ ELSEWHERE = {
     "HAVING": "filter records with WHERE",
     "LIMIT": "k stands in SELECT TOP k",
     "OFFSET": "select a larger k",
-    "JOIN": "a query reads one stream",
+    "JOIN": "a query reads one stream, or with COMBINE several: FROM a, b",
     "UNION": "write several queries, separated by ;",
     "OVER": "an expression looks at one record: window functions are not available",
     "NULLS": "NULL is the smallest value: last with DESC, first with ASC",
@@ -50,11 +49,11 @@ class _CombinedOrder:
 
     function: str
     value: Expression
-    weights: tuple[tuple[str, float], ...]
+    weights: Weights
     descending: bool
 
 
-class Clauses(Cursor):
+class Clauses(Combining):
     """Reads clauses; columns that will need distinct names come with their place."""
 
     def __init__(self, text: str) -> None:
@@ -132,7 +131,7 @@ class Clauses(Cursor):
         function, opened = self.token.keyword, self.ahead()
         if function in COMBINATIONS and opened.is_symbol("("):
             self.at += 2
-            value, weights = self._combined(function)
+            value, weights = self.combined(function)
             order = _CombinedOrder(function, value, weights, self._descending())
             return {"order_by": order, "order_token": token}
         return {"order_by": self.order_terms(), "order_token": token}
@@ -147,55 +146,7 @@ class Clauses(Cursor):
         return descending
 
     def _combine(self) -> dict[str, Any]:
-        self.expect("COMBINE")
-        function = self.one_of(COMBINATIONS, "a function")
-        self.expect_symbol("(", "write COMBINE SUM(value) ACROSS stream OBJECT id")
-        value, weights = self._combined(function)
-        if function == "WEIGHTED_SUM" and not weights:
-            raise self.error(
-                "WEIGHTED_SUM needs weights", hint="write WEIGHTED_SUM(value, (a => 0.5, b => 2))"
-            )
-        self.expect("ACROSS", hint="write ACROSS and the column that names the stream of a value")
-        across = self.column("ACROSS")
-        self.expect("OBJECT", hint="write OBJECT and the column that names the object")
-        combine: dict[str, Any] = {"across": across, "object": self.column("OBJECT")}
-        if self.takes("VALUES"):
-            start = self.token
-            self.expect("BETWEEN")
-            combine["low"] = self.real("the lower end")
-            self.expect("AND")
-            combine["high"] = self.real("the upper end")
-            if not combine["low"] < combine["high"]:
-                raise self.error("the range of values is empty", start, "write the lower end first")
-        if self.takes("REPEATS"):
-            combine["repeats"] = self.one_of(COMBINATIONS[:-1], "a function")
-            self.expect("AT", "MOST", hint="write REPEATS SUM AT MOST 3")
-            combine["at_most"] = self.count("the number of repeats")
-        return {"combine": Combine(function, value, weights=weights, **combine)}
-
-    def _combined(self, function: str) -> tuple[Expression, tuple[tuple[str, float], ...]]:
-        """``value [, (stream => weight, ...)])``, behind the opening parenthesis."""
-        value = self.expression()
-        weights: list[tuple[str, float]] = []
-        if function == "WEIGHTED_SUM" and self.takes_symbol(","):
-            self.expect_symbol("(", "write WEIGHTED_SUM(value, (a => 0.5, b => 2))")
-            weights = self.listed(self._weight)
-            self.expect_symbol(")")
-            names = [name for name, _ in weights]
-            if len(set(names)) < len(names):
-                raise self.error("a stream has two weights", hint="give each stream one weight")
-        self.expect_symbol(")")
-        return value, tuple(weights)
-
-    def _weight(self) -> tuple[str, float]:
-        text = self.token.kind is Kind.STRING
-        name = self.next().value if text else self.name("the name of a stream")
-        self.expect_symbol("=>", "write a => 0.5")
-        token = self.token
-        weight = self.real("a weight")
-        if weight < 0:
-            raise self.error("a weight cannot be negative", token, "write 0 or more")
-        return name, weight
+        return {"combine": self.combine()}
 
     def _order(self, found: dict[str, Any]) -> tuple[OrderTerm, ...]:
         """The ORDER BY terms; none if they are missing or only repeat what COMBINE says."""

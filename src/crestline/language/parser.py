@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from crestline.core.errors import QueryError
 from crestline.core.window import RangeWindow, RowsWindow, UnboundedWindow, Window
 from crestline.language.clauses import ELSEWHERE, Clauses
 from crestline.language.cursor import Item
 from crestline.language.query import MAX_K, Combine, OrderTerm, Query, Selected, name_problem
-from crestline.language.tokens import Kind, Token, did_you_mean
+from crestline.language.tokens import Kind, Token, did_you_mean, quoted_name
 
 _SKELETON = (
     "write SELECT TOP 10 symbol, price FROM trades [RANGE 10 MINUTES SLIDE 1 MINUTE ON ts]"
@@ -62,6 +63,8 @@ class _Parser(Clauses):
     def __init__(self, text: str, defaults: Defaults) -> None:
         super().__init__(text)
         self.defaults = {name.casefold(): default for name, default in defaults.items()}
+        #: Where the streams behind FROM are written.
+        self._input_places: list[Token] = []
 
     # -- statements ------------------------------------------------------------------------------
 
@@ -96,21 +99,27 @@ class _Parser(Clauses):
         self.stream = self._stream_ahead()
         select = self._select_list()
         self.expect("FROM", hint=ELSEWHERE.get(self.token.keyword, _SKELETON))
-        stream = self.name("the name of a stream")
+        stream, *others = self._inputs()
         default = self.defaults.get(stream.casefold(), StreamDefaults())
         window = self._window(default)
         found = self.clauses()
-        if (combine := found.get("combine")) is not None:
-            self._selects_object(combine, select)
-        elif not found["order_by"]:
-            found["order_by"] = self._default_order(stream, default)
         partition_by = found.get("partition_by", [])
         found["partition_by"] = tuple(item for item, _ in partition_by)
-        self._distinct(partition_by + [s for s in select if s[0] not in found["partition_by"]])
+        # A PARTITION BY column that is selected as well is shown once.
+        select_only = [s for s in select if s[0] not in found["partition_by"]]
+        combine = found.get("combine")
+        if combine is not None:
+            self._selects_object(combine, select_only)
+        elif others:
+            raise self._several_inputs()
+        elif not found["order_by"]:
+            found["order_by"] = self._default_order(stream, default)
+        self._distinct(partition_by + select_only, combine is not None)
         return Query(
             k=k,
             select=tuple(item for item, _ in select),
             stream=stream,
+            others=tuple(others),
             window=window,
             name=name,
             **found,
@@ -135,7 +144,8 @@ class _Parser(Clauses):
         return k
 
     def _stream_ahead(self) -> str | None:
-        """The name behind FROM, which may stand before the columns of the select list."""
+        """The name behind FROM, which may stand before the columns of the select list; of several
+        none may, as a column is one of all of them."""
         depth = 0
         for number in range(self.at, len(self.tokens) - 1):
             token = self.tokens[number]
@@ -146,8 +156,28 @@ class _Parser(Clauses):
             elif token.is_symbol(";"):
                 break
             elif token.keyword == "FROM" and depth <= 0:
-                return self.tokens[number + 1].value
+                several = self.tokens[min(number + 2, len(self.tokens) - 1)].is_symbol(",")
+                return None if several else self.tokens[number + 1].value
         return None
+
+    def _inputs(self) -> list[str]:
+        """The names behind FROM."""
+        self.inputs, self._input_places = {}, []
+        while not self.inputs or self.takes_symbol(","):
+            token = self.token
+            name = self.name("the name of a stream")
+            if name.casefold() in self.inputs:
+                raise self.error(f"FROM names the stream {name} twice", token, "name it once")
+            self.inputs[name.casefold()] = name
+            self._input_places.append(token)
+        return list(self.inputs.values())
+
+    def _several_inputs(self) -> QueryError:
+        return self.error(
+            "a query reads several streams only to combine the values of objects",
+            self._input_places[1],
+            "write COMBINE SUM(value) ACROSS stream OBJECT id, or a query for each stream",
+        )
 
     def _select_list(self) -> list[tuple[Selected, Token]]:
         if self.token.keyword == "FROM":
@@ -158,20 +188,22 @@ class _Parser(Clauses):
             raise self.error(f"expected columns before {self.token.described()}", hint=_SKELETON)
         return self.listed(self.selected)
 
-    def _distinct(self, columns: list[tuple[Selected, Token]]) -> None:
+    def _distinct(self, columns: list[tuple[Selected, Token]], combined: bool) -> None:
         taken: set[str] = set()
         for selected, token in columns:
-            if problem := name_problem(selected.name, taken):
+            if problem := name_problem(selected.name, taken, combined):
                 raise self.error(problem[0], token, problem[1])
             taken.add(selected.name.casefold())
 
     def _selects_object(self, combine: Combine, select: list[tuple[Selected, Token]]) -> None:
         for selected, token in select:
-            if set(selected.expression.columns) - {combine.object}:
+            names = {name.casefold() for name in selected.expression.columns}
+            if names - {combine.object.casefold()}:
                 raise self.error(
                     "with COMBINE a result row is an object, so only the object can be selected",
                     token,
-                    f"write SELECT TOP 10 {combine.object}",
+                    f"write SELECT TOP 10 {quoted_name(combine.object)};"
+                    " what PARTITION BY has may be selected as well",
                 )
 
     # -- the window ------------------------------------------------------------------------------

@@ -22,6 +22,9 @@ RESULT_COLUMNS = (
     "at", "change", "previous_rank",
 )  # fmt: skip
 
+#: Further columns of results of COMBINE; elsewhere these names are free.
+OUTLOOK_COLUMNS = ("upper", "certain")
+
 COMBINATIONS = ("SUM", "AVG", "MIN", "MAX", "WEIGHTED_SUM")
 SEMANTICS = ("PK_TOPK", "PT_K", "U_KRANKS", "U_TOPK", "EXPECTED_RANK")
 EMISSIONS = ("SNAPSHOTS", "CHANGES")
@@ -57,7 +60,8 @@ class Combine:
     """The score of an object from its values on several streams (``COMBINE``).
 
     A missing value counts as ``low``. ``repeats`` says how several values of one object on one
-    stream inside the window become one, of which there are ``at_most`` so many.
+    stream inside the window become one, of which there are ``at_most`` so many. ``streams`` are
+    all there are (``ACROSS column IN ...``), as text; none if the query does not list them.
     """
 
     function: str
@@ -69,14 +73,32 @@ class Combine:
     repeats: str | None = None
     at_most: int | None = None
     weights: tuple[tuple[str, float], ...] = ()
+    streams: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        weighted = [name for name, _ in self.weights]
+        if self.function not in COMBINATIONS:
+            raise QueryError(f"{self.function} is not one of {', '.join(COMBINATIONS)}")
+        if bool(weighted) != (self.function == "WEIGHTED_SUM"):
+            raise QueryError("WEIGHTED_SUM has weights, and no other function")
+        if any(len(set(names)) < len(names) for names in (weighted, self.streams)):
+            raise QueryError("each stream is named once")
+        if weighted and self.streams and set(weighted) != set(self.streams):
+            raise QueryError("the weights are those of other streams")
+        if self.low != 0.0 if self.high is None else not self.low < self.high:
+            raise QueryError("the range of values has a lower end below its upper end")
+        if (self.repeats is None) != (self.at_most is None):
+            raise QueryError("REPEATS has a function and a number")
+        if self.at_most is not None and self.at_most < 1:
+            raise QueryError(f"REPEATS ... AT MOST {self.at_most}: it goes from 1")
 
     def __str__(self) -> str:
         weights = ", ".join(f"{quoted_text(name)} => {weight!r}" for name, weight in self.weights)
         arguments = f"{self.value.sql}, ({weights})" if weights else self.value.sql
-        pieces = [
-            f"COMBINE {self.function}({arguments})",
-            f"ACROSS {quoted_name(self.across)} OBJECT {quoted_name(self.object)}",
-        ]
+        pieces = [f"COMBINE {self.function}({arguments})", f"ACROSS {quoted_name(self.across)}"]
+        if self.streams:
+            pieces.append(f"IN ({', '.join(map(quoted_text, self.streams))})")
+        pieces.append(f"OBJECT {quoted_name(self.object)}")
         if self.high is not None:
             pieces.append(f"VALUES BETWEEN {self.low!r} AND {self.high!r}")
         if self.repeats is not None:
@@ -103,8 +125,9 @@ class Probability:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One continuous top-k query. With ``combine`` the combined value is the order; with ``summed``
-    the distinct combinations of the selected columns are ranked by their sums of probability."""
+    """One continuous top-k query. With ``combine`` the combined value is the order, and there may
+    be ``others``, further streams to read; with ``summed`` the distinct combinations of the
+    selected columns are ranked by their sums of probability."""
 
     k: int
     select: tuple[Selected, ...]
@@ -112,6 +135,7 @@ class Query:
     window: Window
     order_by: tuple[OrderTerm, ...]
     name: str | None = None
+    others: tuple[str, ...] = ()
     where: Expression | None = None
     partition_by: tuple[Selected, ...] = ()
     combine: Combine | None = None
@@ -134,19 +158,43 @@ class Query:
             raise QueryError("a query has either ORDER BY terms or COMBINE")
         if self.summed and self.probability is None:
             raise QueryError("BY SUM OF PROBABILITY needs WITH PROBABILITY")
+        if self.others:
+            self._check_inputs()
         taken: set[str] = set()
         # A PARTITION BY column that is selected as well is shown once.
         selected_only = (item for item in self.select if item not in self.partition_by)
         for selected in (*self.partition_by, *selected_only):
-            if problem := name_problem(selected.name, taken):
+            if problem := name_problem(selected.name, taken, self.combine is not None):
                 raise QueryError(*problem[:1], hint=problem[1])
             taken.add(selected.name.casefold())
+
+    def _check_inputs(self) -> None:
+        if self.combine is None:
+            raise QueryError("a query reads several streams only with COMBINE")
+        if len({name.casefold() for name in self.inputs}) < len(self.inputs):
+            raise QueryError("each stream is read once")
+        if set(self.known_streams or ()) != set(self.inputs):
+            raise QueryError("with several streams behind FROM there are no others")
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """All streams that are read."""
+        return (self.stream, *self.others)
+
+    @property
+    def known_streams(self) -> tuple[str, ...] | None:
+        """The streams across which values are combined; None if the query does not say which."""
+        if self.combine is not None and self.combine.streams:
+            return self.combine.streams
+        if self.combine is not None and self.combine.weights:
+            return tuple(name for name, _ in self.combine.weights)
+        return self.inputs if self.others else None
 
     def __str__(self) -> str:
         selected = "".join(f"{',' if i else ''} {item}" for i, item in enumerate(self.select))
         lines = [
             f"SELECT TOP {self.k}{selected}",
-            f"FROM {quoted_name(self.stream)} [{window_text(self.window)}]",
+            f"FROM {', '.join(map(quoted_name, self.inputs))} [{window_text(self.window)}]",
         ]
         if self.name is not None:
             lines.insert(0, f"CREATE QUERY {quoted_name(self.name)} AS")
@@ -185,13 +233,14 @@ def default_name(expression: Expression) -> str:
     return expression.sql if expression.column is None else expression.column
 
 
-def name_problem(name: str, taken: set[str]) -> tuple[str, str] | None:
-    """Why a result column cannot have this name (message, hint); names ignore case.
+def name_problem(name: str, taken: set[str], combined: bool = False) -> tuple[str, str] | None:
+    """Why a result column (of a ``combined`` query) cannot have this name (message, hint); names
+    ignore case.
 
     >>> name_problem("Rank", set())
     ('Rank is the name of a column that every result has', 'give it another name: AS rank_2')
     """
-    if name.casefold() in RESULT_COLUMNS:
+    if name.casefold() in (*RESULT_COLUMNS, *(OUTLOOK_COLUMNS if combined else ())):
         message = f"{name} is the name of a column that every result has"
         return message, f"give it another name: AS {name.casefold()}_2"
     if name.casefold() in taken:

@@ -140,7 +140,9 @@ class Scanner:
         ):
             allowed = f"{self.stream}.{names[1].value} or " if self.stream else ""
             raise self._error(
-                f"{qualifier} is not the stream of this query",
+                f"{qualifier} is not the stream of this query"
+                if self.stream
+                else "a column is called by its plain name here",
                 token,
                 f"write {allowed}{names[-1].value}; fields of structures cannot be reached",
             )

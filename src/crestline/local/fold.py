@@ -34,6 +34,7 @@ from crestline.local.partitions import Partitions
 from crestline.local.reorder import Reorder
 from crestline.local.revise import Revisions
 from crestline.local.rows import ChangeLog
+from crestline.local.sightings import Sightings, of_objects
 from crestline.local.views import Named, Views
 from crestline.planner import Bundle, Plan, SharedPlan
 from crestline.planner.shared import demand_of
@@ -58,14 +59,18 @@ class Fold:
         *,
         rejects: Rejects,
         texts: frozenset[str] = frozenset(),
+        shard: bool = False,
     ) -> None:
+        """A ``shard`` sees some of the objects of a query with COMBINE; its rows are to be merged
+        with those of the others (``local.shards``)."""
         plan = bundle.plan
         query = plan.query
         self.plan, self.query, self.roles = plan, query, roles
         self.texts = texts
         self.metrics = Metrics()
         self.rejects = rejects
-        self._views = Views(bundle.queries, roles)
+        self.shard = shard
+        self._views = Views(bundle.queries, roles, shard=shard)
         self._rows = self._views.rows
         self._agenda: SharedAgenda | None = None
         self._operator: Operator
@@ -73,11 +78,15 @@ class Fold:
             self._agenda = plan.agenda()
             self._operator = plan.operator_with(self._agenda)
         else:
-            self._operator = plan.operator()
+            self._operator = plan.operator(shard=shard)
         self._partitions = Partitions(self._rows.partition_schema)
         self._latest = LONG_AGO
         self._counted = counts_rows(query.window)
-        self._reorder = Reorder(query) if self._counted and query.window.on else None
+        self._sightings = None
+        if query.combine is not None:
+            self._sightings = Sightings(query, query.k + shard)
+        ordered = self._counted or self._sightings is not None
+        self._reorder = Reorder(query) if ordered and query.window.on else None
         self._kept = Kept(query, roles, texts)
         self._doubts = None if query.probability is None else Doubts(query, roles)
         self._revisions: Revisions | None = None
@@ -138,8 +147,9 @@ class Fold:
         latest = self._latest
         if self._reorder is not None:
             admitted = self._drop_late(admitted)
-            admitted = self._reorder.release(admitted, self._latest - self.query.lateness)
-        elif admitted.time is not None:
+            yield from self._release(admitted, self._latest - self.query.lateness)
+            return
+        if admitted.time is not None:
             if self._revisions is not None:
                 yield from self._process_revising(admitted)
                 return
@@ -157,6 +167,23 @@ class Fold:
             else:
                 self._compact()
 
+    def _release(self, admitted: Admitted | None, watermark: int | None) -> Iterator[Named]:
+        """Records that wait for their turn, and the results of those whose turn it is (None: all)."""
+        assert self._reorder is not None
+        admitted = self._reorder.release(admitted, watermark)
+        if self._counted:
+            yield from self._count(admitted)
+            return
+        for part in self._portions(admitted):
+            self._observe(part)
+            self._count_window(part)
+            assert part.time is not None
+            until = int(part.time[-1]) - self.query.window.panes.on_arrival
+            yield from self._advance(until)  # those to come are not earlier
+        until = self._due_until()
+        if watermark is not None and until is not None and self._passes_a_window_end(until):
+            yield from self._advance(until)
+
     def _passes_a_window_end(self, until: int | None) -> bool:
         """Whether anything can be due that was not before: most small batches bring nothing."""
         panes = self.query.window.panes
@@ -168,8 +195,8 @@ class Fold:
 
     def _flush(self) -> Iterator[Named]:
         if self._reorder is not None:
-            yield from self._count(self._reorder.release(None, None))
-        elif self.query.window.on is not None and self._latest > LONG_AGO:
+            yield from self._release(None, None)
+        if not self._counted and self.query.window.on is not None and self._latest > LONG_AGO:
             if self._revisions is not None:
                 yield from self._corrections()
             if isinstance(self.plan, SharedPlan):
@@ -211,7 +238,14 @@ class Fold:
         partition = self._partition_codes(admitted)
         time = None if self._counted else admitted.time
         first, doubt = len(self._kept), None
-        if self._doubts is None:
+        if self._sightings is not None:
+            admitted, sighting = self._sightings.of(admitted)
+            self._sightings.tell(self._operator)
+            partition = self._partition_codes(admitted)
+            time = None if self._counted else admitted.time
+            objects = of_objects(self._operator)
+            places = objects.observe(admitted.score, time, partition, first, sighting)
+        elif self._doubts is None:
             places = self._operator.observe(admitted.score, time, partition, number_from=first)
         else:
             doubt = self._doubts.of(admitted)
@@ -234,8 +268,9 @@ class Fold:
     @property
     def _gathers_all(self) -> bool:
         """Whether no record can be left out near its source: where it stands is known only when all
-        are together, or every arrival brings a result."""
-        return self._counted or self.query.window.panes.on_arrival
+        are together, or every arrival brings a result, or what it counts depends on others."""
+        every_arrival = self.query.window.panes.on_arrival
+        return self._counted or every_arrival or self._sightings is not None
 
     def fold(self, admitted: Admitted) -> None:
         if not self._gathers_all:
@@ -277,7 +312,7 @@ class Fold:
         if time is not None and (late := time < self.late_before).any():
             self._set_late_aside(admitted.take(np.flatnonzero(late)))
             admitted = admitted.take(np.flatnonzero(~late))
-        if self._counted:
+        if self._counted or self._sightings is not None:
             self._merged.append(admitted)
         elif len(admitted):
             self._observe(admitted)
@@ -290,7 +325,7 @@ class Fold:
             return LONG_AGO
         watermark = self._latest - self.query.lateness
         panes = self.query.window.panes
-        if self._counted or panes.on_arrival:
+        if self._counted or panes.on_arrival or self._sightings is not None:
             return watermark
         slide = panes.length * panes.slide
         return watermark // slide * slide
@@ -311,8 +346,11 @@ class Fold:
     def _fall_due(self, latest: int | None) -> Iterator[Named]:
         if latest is not None:
             self._latest = max(self._latest, latest)
-        if self._counted:
-            yield from self._count(self._take_merged())
+        if self._counted and self._reorder is None:
+            yield from self._count(self._take_merged() or Admitted.nothing())
+            return
+        if self._reorder is not None:
+            yield from self._release(self._take_merged(), self._latest - self.query.lateness)
             return
         until = self._due_until()
         assert until is not None
@@ -328,22 +366,22 @@ class Fold:
         else:
             self._compact()
 
-    def _take_merged(self) -> Admitted:
-        """The merged records that count now, in the order in which they count."""
+    def _take_merged(self) -> Admitted | None:
+        """The merged records, in the order in which they arrived."""
         merged, self._merged = self._merged, []
         together: Admitted | None = None
         for admitted in merged:
             together = admitted if together is None else together.plus(admitted)
-        if self._reorder is not None:
-            return self._reorder.release(together, self._latest - self.query.lateness)
-        return Admitted.nothing() if together is None else together
+        return together
 
     def to_bytes(self) -> bytes:
         return pack(self.state())
 
     def from_bytes(self, state: bytes) -> Self:
         bundle = Bundle(self.queries, self.plan)
-        fold = type(self)(bundle, self.roles, rejects=self.rejects, texts=self.texts)
+        fold = type(self)(
+            bundle, self.roles, rejects=self.rejects, texts=self.texts, shard=self.shard
+        )
         fold.restore(unpack(state))
         return fold
 
@@ -374,9 +412,21 @@ class Fold:
 
     def _tell(self, portions: Iterator[Reported]) -> Iterator[Named]:
         for reported in portions:
+            if self._sightings is not None:
+                reported = self._sightings.settled(reported, self._kept.table)
+                self._set_repeats_aside()
             yield from self._views.tables(reported, self._kept.table, self._partitions)
 
+    def _set_repeats_aside(self) -> None:
+        repeats = of_objects(self._operator).take_repeats()
+        if len(repeats):
+            known = self._kept.table.take(repeats)
+            rows = np.asarray(known.column("_row").to_numpy())
+            self.rejects.add(rows, "o", "repeat", known.column("o"))
+
     def _break_ties(self) -> None:
+        if self._sightings is not None:
+            return  # objects tie by what their values make together
         revised = self._revisions is not None
         ties = self._kept.ties(np.arange(len(self._kept)) if revised else self._operator.ids())
         if ties is None:
@@ -601,6 +651,8 @@ class Fold:
         }
         if self._agenda is not None:
             state["agenda"] = self._agenda.state()
+        if self._sightings is not None:
+            state["streams"] = self._sightings.state()
         if self.query.partition_by:
             state["partitions"] = table_bytes(self._partitions.table())
         if self._log is not None:
@@ -632,6 +684,8 @@ class Fold:
             self._log.restore(state["log"])
         if self._reorder is not None:
             self._reorder.restore(state["reorder"])
+        if self._sightings is not None:
+            self._sightings.restore(state["streams"])
         if self._revisions is not None:
             self._revisions.restore(state["revisions"])
         if self._doubts is not None:

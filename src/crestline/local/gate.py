@@ -157,7 +157,8 @@ class Gate:
 
     def __init__(self, query: Query, texts: frozenset[str], rejects: Rejects) -> None:
         self.texts, self.rejects = texts, rejects
-        self._descending = query.order_by[0].descending
+        self._combine, self._streams = query.combine, query.known_streams
+        self._descending = query.combine is not None or query.order_by[0].descending
         self._timed = query.window.on is not None
         self._uncertain = query.probability is not None
 
@@ -175,6 +176,8 @@ class Gate:
         if self._timed:
             time, bad = self._times(columns.column("time"), rows)
         score, bad = self._scores(columns.column("score"), rows, bad)
+        if self._combine is not None:
+            bad = self._sightings(columns, score, rows, bad)
         probability: Floats | None = None
         if self._uncertain:
             probability, bad = self._probabilities(columns.column("u"), rows, bad)
@@ -190,19 +193,50 @@ class Gate:
         self, given: pa.ChunkedArray, rows: Ints | range, bad: Bools | None
     ) -> tuple[Floats, Bools | None]:
         """Scores, larger is better, and which records are bad by now."""
-        score, bad = self._numbers("score", "score", given, rows, bad)
+        what = "score" if self._combine is None else "value"
+        score, bad = self._numbers("score", what, given, rows, bad)
         return score if self._descending else 0.0 - score, bad
+
+    def _sightings(
+        self, columns: pa.Table, value: Floats, rows: Ints | range, bad: Bools | None
+    ) -> Bools | None:
+        """Which observations are bad by now: of no object, on no stream, or out of range."""
+        combine = self._combine
+        assert combine is not None
+        if combine.high is not None:
+            outside = (value < combine.low) | (value > combine.high)
+            bad = self._refuse(outside, rows, "score", "value is outside its range", columns, bad)
+        else:
+            bad = self._refuse(np.isinf(value), rows, "score", "value is infinite", columns, bad)
+        for role, what in (("o", "object"), ("s", "stream")):
+            if columns.column(role).null_count:
+                null = np.asarray(columns.column(role).is_null().to_numpy())
+                bad = self._refuse(null, rows, role, f"{what} is NULL", columns, bad)
+        if self._streams is not None:
+            names = stream_names(columns.column("s"))
+            among = pc.is_in(names, value_set=pa.array(self._streams, pa.string()))
+            reason = "stream is not one of those declared"
+            bad = self._refuse(~np.asarray(among.to_numpy()), rows, "s", reason, columns, bad)
+        return bad
+
+    def _refuse(
+        self, which: Bools, rows: Ints | range, role: str, reason: str, columns: pa.Table,
+        bad: Bools | None,
+    ) -> Bools | None:  # fmt: skip
+        """Set aside those that are not bad already; which are bad by now."""
+        if not which.any():
+            return bad
+        fresh = which if bad is None else which & ~bad
+        self._reject(fresh, rows, role, reason, columns.column(role))
+        return which if bad is None else bad | which
 
     def _probabilities(
         self, given: pa.ChunkedArray, rows: Ints | range, bad: Bools | None
     ) -> tuple[Floats, Bools | None]:
         probability, bad = self._numbers("u", "probability", given, rows, bad)
-        outside = ~((probability > 0) & (probability <= 1))
-        if outside.any():  # what is NULL or NaN is bad already
-            fresh = outside if bad is None else outside & ~bad
-            self._reject(fresh, rows, "u", "probability is outside (0, 1]", given)
-            bad = outside if bad is None else bad | outside
-        return probability, bad
+        outside = ~((probability > 0) & (probability <= 1))  # what is NULL or NaN is bad already
+        reason = "probability is outside (0, 1]"
+        return probability, self._refuse(outside, rows, "u", reason, pa.table({"u": given}), bad)
 
     def _numbers(
         self, role: str, what: str, given: pa.ChunkedArray, rows: Ints | range, bad: Bools | None
@@ -254,6 +288,13 @@ class Gate:
     ) -> None:
         numbers = np.asarray(rows)[which]
         self.rejects.add(numbers, role, reason, values.filter(pa.array(which)))
+
+
+def stream_names(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The names of streams, which a query writes as texts."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    return column if pa.types.is_string(column.type) else column.cast(pa.string())
 
 
 def read_text(text: str | None, kind: pa.DataType) -> object:

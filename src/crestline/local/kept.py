@@ -37,7 +37,7 @@ class Kept:
         self.table = pa.schema(fields).empty_table()
         # After the score, the first thing that breaks a tie is a later event time.
         self._later_is_better = (
-            query.window.on is not None and len(query.order_by) == 1 and "score" not in self._roles
+            query.window.on is not None and len(query.order_by) < 2 and "score" not in self._roles
         )
 
     def __len__(self) -> int:
@@ -137,7 +137,9 @@ class Kept:
 
 
 def _roles_to_keep(schema: pa.Schema, texts: frozenset[str]) -> list[str]:
-    roles = [name for name in schema.names if name[0] in "tckbx" and name != "time"]
+    roles = [name for name in schema.names if name[0] in "tckbxo" and name != "time"]
+    if "o" in roles:  # objects are ranked by what their values make together
+        return roles
     kind = schema.field("score").type
     inexact = pa.types.is_decimal(kind) or kind in (pa.int64(), pa.uint64())
     return [*roles, "score"] if inexact and "score" not in texts else roles

@@ -6,8 +6,9 @@ role    column                                     role    column
 where   the condition                              p0...   PARTITION BY
 time    event time                                 c0...   the selected columns
 score   the first ORDER BY term                    k0...   KEY
-t0...   further ORDER BY terms                     u       WITH PROBABILITY
-                                                   x       EXCLUSIVE BY
+        or the value that COMBINE names            u       WITH PROBABILITY
+t0...   further ORDER BY terms                     x       EXCLUSIVE BY
+o       OBJECT                                     s       ACROSS
 ======  =========================================  ======  ======================================
 
 Plain columns are taken as they are; everything else is computed by DuckDB in a connection that can
@@ -162,14 +163,20 @@ def check_role_types(query: Query, schema: pa.Schema, typed: bool) -> frozenset[
     inferred)."""
     texts = set()
     wanted: list[tuple[str, tuple[Any, ...], str, str]]
-    wanted = [("score", _NUMERIC, "a number", "ORDER BY a numeric column or expression")]
+    hint = "ORDER BY a numeric column or expression"
+    plain = (lambda kind: not pa.types.is_nested(kind),)
+    if query.combine is not None:
+        hint = f"{query.combine.function} needs a numeric column or expression"
+    wanted = [("score", _NUMERIC, "a number", hint)]
+    if query.combine is not None:
+        wanted.append(("o", plain, "a plain value", "OBJECT is a number, a text or a time"))
+        wanted.append(("s", plain, "a plain value", "ACROSS a column of numbers or texts"))
     if query.window.on is not None:
         hint = "use a timestamp, or timestamp_seconds(...) for seconds since 1970"
         wanted.append(("time", _TIMES, "a timestamp", hint))
     if query.probability is not None:
         hint = "WITH PROBABILITY a numeric column or expression"
         wanted.append(("u", _NUMERIC, "a number", hint))
-        plain = (lambda kind: not pa.types.is_nested(kind),)
         if query.probability.exclusive_by is not None:
             wanted.append(("x", plain, "a plain value", "EXCLUSIVE BY a number, a text or a time"))
         for i in range(len(query.select) if query.summed else 0):
@@ -197,7 +204,10 @@ def roles(query: Query) -> dict[str, Expression]:
         found["where"] = query.where
     if query.window.on is not None:
         found["time"] = Expression(query.window.on)
-    found["score"] = query.order_by[0].expression
+    combine = query.combine
+    found["score"] = query.order_by[0].expression if combine is None else combine.value
+    if combine is not None:
+        found |= {"o": _column(combine.object), "s": _column(combine.across)}
     found |= {f"t{i}": term.expression for i, term in enumerate(query.order_by[1:])}
     found |= {f"p{i}": item.expression for i, item in enumerate(query.partition_by)}
     found |= {f"c{i}": item.expression for i, item in enumerate(query.select)}

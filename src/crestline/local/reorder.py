@@ -1,5 +1,5 @@
-"""``[ROWS n ON ts]``: records wait until the watermark has passed them, then count in time
-order."""
+"""``[ROWS n ON ts]`` and ``COMBINE``: records wait until the watermark has passed them, then count
+in time order."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from crestline.core.order import sort_codes
+from crestline.core.window import counts_rows
+from crestline.kernels.order import is_ascending
 from crestline.language import Query
 from crestline.local.gate import Admitted
 from crestline.types import Ints
@@ -20,6 +22,10 @@ class Reorder:
     def __init__(self, query: Query) -> None:
         self._keys = [f"k{i}" for i in range(len(query.key))]
         self._keys += [f"c{i}" for i in range(len(query.select))]
+        if query.combine is not None:
+            self._keys = ["o", "s"]
+        #: Whether their order within one moment makes no difference here.
+        self._any_order = query.combine is not None and not counts_rows(query.window)
         asked = query.probability
         self._exclusive = asked is not None and asked.exclusive_by is not None
         self._held: Admitted | None = None
@@ -42,12 +48,18 @@ class Reorder:
     def _sorted(self, admitted: Admitted) -> Admitted:
         """By event time, then by key, then by how uncertain they are (as in a result): the order
         must not depend on how records arrived."""
+        assert admitted.time is not None
+        if self._any_order:
+            if is_ascending(admitted.time):
+                return admitted
+            return admitted.take(np.argsort(admitted.time, kind="stable"))
         keys: list[Ints] = [sort_codes(admitted.columns.column(name)) for name in self._keys]
+        if "o" in self._keys:
+            keys.append(~sort_codes(pa.array(admitted.score)))
         if admitted.probability is not None:
             keys.append(~sort_codes(pa.array(admitted.probability)))
         if self._exclusive:
             keys.append(sort_codes(admitted.columns.column("x")))
-        assert admitted.time is not None
         return admitted.take(np.lexsort((np.asarray(admitted.rows), *keys[::-1], admitted.time)))
 
     def state(self) -> dict[str, Any]:

@@ -26,7 +26,10 @@ class RowBuilder:
     """Builds the tables of the results of one query, or of several that differ only in k, in their
     windows and in what they emit; all of one kind have the same ``schema``."""
 
-    def __init__(self, queries: Mapping[str, Query], columns: pa.Schema) -> None:
+    def __init__(
+        self, queries: Mapping[str, Query], columns: pa.Schema, *, shard: bool = False
+    ) -> None:
+        """The rows of a ``shard`` have what it takes to merge them: see ``local.shards``."""
         query = next(iter(queries.values()))
         self._query = query
         self.set_queries(list(queries.items()))
@@ -50,6 +53,11 @@ class RowBuilder:
         tail = [("score", pa.float64())]
         if query.probability is not None:
             tail.append(("probability", pa.float64()))
+        if query.combine is not None:
+            tail += [("upper", pa.float64()), ("certain", pa.bool_())]
+        if shard:
+            tail += [("_object", plain_type(columns.field("o").type)), ("_latest", pa.int64())]
+            tail.append(("_rival", pa.float64()))
         if query.late == "REVISE":
             tail.append(("revision", pa.int64()))
         head = [("query", pa.string()), ("window_start", self._at), ("window_end", self._at)]
@@ -92,6 +100,14 @@ class RowBuilder:
             "rank": pa.array(rank),
         }
         columns |= self._values(np.repeat(reported.partition, count), reported.id, kept, partitions)
+        if reported.outlook is not None:
+            columns["score"] = pa.array(reported.score)
+            columns["upper"] = pa.array(reported.outlook.upper)
+            columns["certain"] = pa.array(reported.outlook.certain)
+            if "_object" in self._snapshots.names:
+                columns["_object"] = kept.column("o").take(pa.array(reported.id))
+                columns["_latest"] = pa.array(reported.outlook.latest)
+                columns["_rival"] = pa.array(reported.outlook.rival)
         if reported.probability is not None:
             columns["probability"] = pa.array(reported.probability)
         if self._query.late == "REVISE":
@@ -110,15 +126,15 @@ class RowBuilder:
         ask, partition = whose, np.zeros(len(whose), np.int64)
         if len(partitions) > 1:
             ask, partition = whose % found.queries, whose // found.queries
-        probability = found.probability
-        if len(partitions) > 1 or probability is not None:  # else they come in this order
+        numbers = found.numbers
+        if len(partitions) > 1 or numbers is not None:  # else they come in this order
             by_place = np.where(change == 0, previous, rank)
             group = partitions.order()[partition] if len(partitions) > 1 else partition
             order = np.lexsort((by_place, change != 0, group, at, ask))
             ask, at, partition, change, rank, previous, id = (
                 column[order] for column in (ask, at, partition, change, rank, previous, id)
             )
-            probability = None if probability is None else probability[order]
+            numbers = None if numbers is None else numbers[:, order]
         columns: dict[str, pa.Array | pa.ChunkedArray] = {
             "query": self._query_column(ask if found.queries > 1 else None, len(at)),
             "at": pa.array(at).cast(self._at),
@@ -126,9 +142,12 @@ class RowBuilder:
             "rank": pa.array(rank, mask=rank == 0),
             "previous_rank": pa.array(previous, mask=previous == 0),
         }
-        if probability is not None:
-            columns["probability"] = pa.array(probability)
         columns |= self._values(partition, id, kept, partitions)
+        if numbers is not None and len(numbers) == 1:
+            columns["probability"] = pa.array(numbers[0])
+        elif numbers is not None:
+            columns["score"], columns["upper"] = pa.array(numbers[0]), pa.array(numbers[1])
+            columns["certain"] = pa.array(numbers[2] > 0)
         schema = self._changes
         return pa.table({name: columns[name] for name in schema.names}, schema=schema), ask
 
@@ -156,7 +175,8 @@ class RowBuilder:
         for name, role in self._selected.items():
             columns[name] = kept.column(role).take(id)
         score = np.asarray(kept.column("_score").to_numpy())[id]
-        descending = self._query.order_by[0].descending
+        order_by = self._query.order_by
+        descending = not order_by or order_by[0].descending
         columns["score"] = pa.array(score if descending else 0.0 - score)
         return columns
 
@@ -177,25 +197,30 @@ def _width(window: Window) -> int:
 @dataclass(frozen=True, slots=True)
 class Changes:
     """Changes as columns of (at, whose, change, rank, previous rank, id), where whose is
-    ``partition * queries + query``; of an uncertain stream also the probabilities."""
+    ``partition * queries + query``; and the numbers that may change with time (see
+    ``ChangeLog``)."""
 
     table: Ints
     queries: int
-    probability: Floats | None = None
+    numbers: Floats | None = None
 
 
 class ChangeLog:
-    """What each partition showed last to each query, and the changes from there."""
+    """What each partition showed last to each query, and the changes from there.
 
-    def __init__(self, *, uncertain: bool = False, queries: int = 1) -> None:
+    ``changing`` numbers of a record may change while it is shown: its probability, or of an object
+    score, upper bound and whether it is certain.
+    """
+
+    def __init__(self, *, changing: int = 0, queries: int = 1) -> None:
         self.queries = queries
         self._from = np.zeros(1, np.int64)
         self.shown = np.empty(0, np.int64)
-        self._probability = np.empty(0) if uncertain else None
+        self._numbers = np.empty((changing, 0)) if changing else None
 
     def changes(self, reported: Reported, partitions: int, ids: int) -> Changes:
-        """The changes that the snapshots bring; of an uncertain stream, a record that leaves has
-        the probability that it showed."""
+        """The changes that the snapshots bring; a record that leaves has the numbers that it
+        showed."""
         more = partitions * self.queries + 1 - len(self._from)
         if more > 0:
             self._from = np.concatenate((self._from, np.full(more, self._from[-1])))
@@ -203,8 +228,8 @@ class ChangeLog:
             whose = reported.partition * self.queries + reported.ask
             reported = replace(reported, partition=whose)
         reported = reported.ordered(np.lexsort((reported.end, reported.partition)))
-        if self._probability is not None:
-            return self._uncertain_changes(reported, self._probability, ids)
+        if self._numbers is not None:
+            return self._changing_numbers(reported, self._numbers, ids)
         table, self._from, self.shown = diff_snapshots(
             self._from,
             self.shown,
@@ -216,24 +241,25 @@ class ChangeLog:
         )
         return Changes(table, self.queries)
 
-    def _uncertain_changes(self, reported: Reported, shown: Floats, ids: int) -> Changes:
+    def _changing_numbers(self, reported: Reported, shown: Floats, ids: int) -> Changes:
         id = np.concatenate((self.shown, reported.id))
-        # Where nothing at all is reported, nothing is said of probabilities either.
-        told = np.empty(0) if reported.probability is None else reported.probability
-        probability = np.concatenate((shown, told))
+        numbers = np.concatenate((shown, _numbers_of(reported, len(shown))), axis=1)
+        kind = numbers[0]
+        if len(numbers) > 1:  # one number for each combination
+            kind = np.unique(numbers, axis=1, return_inverse=True)[1].ravel().astype(np.float64)
         table, self._from, entries = diff_uncertain_snapshots(
             self._from,
             reported.partition,
             reported.end,
             reported.offset + len(self.shown),
             id,
-            probability,
+            kind,
             np.zeros(ids, np.int64),
         )
-        self.shown, self._probability = id[entries], probability[entries]
+        self.shown, self._numbers = id[entries], numbers[:, entries]
         changed = table[5].copy()
         table[5] = id[changed]
-        return Changes(table, self.queries, probability[changed])
+        return Changes(table, self.queries, numbers[:, changed])
 
     def ask_for(self, queries: int) -> None:
         """From now on there are so many queries; the new ones have been shown nothing."""
@@ -249,8 +275,8 @@ class ChangeLog:
         mine = np.arange(len(count)) % self.queries == query
         kept = np.repeat(~mine, count)
         self.shown = self.shown[kept]
-        if self._probability is not None:
-            self._probability = self._probability[kept]
+        if self._numbers is not None:
+            self._numbers = self._numbers[:, kept]
         self._from = np.concatenate(([0], np.cumsum(np.where(mine, 0, count))))
 
     def rename(self, places: Ints) -> None:
@@ -271,8 +297,18 @@ class ChangeLog:
 
     def state(self) -> dict[str, Any]:
         known = {"from": self._from, "shown": self.shown}
-        return known if self._probability is None else known | {"probability": self._probability}
+        return known if self._numbers is None else known | {"numbers": self._numbers}
 
     def restore(self, state: dict[str, Any]) -> None:
         self._from, self.shown = state["from"], state["shown"]
-        self._probability = state.get("probability")
+        self._numbers = state.get("numbers")
+
+
+def _numbers_of(reported: Reported, count: int) -> Floats:
+    """The numbers of reported records that may change while they are shown."""
+    view = reported.outlook
+    if view is not None:
+        return np.stack((reported.score, view.upper, view.certain.astype(np.float64)))
+    if reported.probability is not None:
+        return reported.probability[None, :]
+    return np.empty((count, 0))  # nothing at all is reported

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -19,8 +19,9 @@ from crestline.core.window import counts_rows
 from crestline.language import Query, parse_all
 from crestline.local.gate import REJECTS
 from crestline.local.joining import moment
+from crestline.local.merging import merged, merging_key, tagged, tagged_schema
 from crestline.local.metrics import Metrics
-from crestline.local.projection import columns_of
+from crestline.local.projection import columns_of, resolve
 from crestline.local.several import Several
 from crestline.local.sources import Source, from_dicts, source
 from crestline.local.views import Named
@@ -127,7 +128,7 @@ class BoundedRun:
             first = next(iter(group.values()))
             for query in group.values():
                 plan(query)
-            given = source(stream_of(first, streams), first.stream)
+            given = source_of(first, streams)
             several: Several | None = None  # an empty file has not even columns
             if given.schema.names:
                 several = Several(group, given.schema, typed=given.typed, strict=strict)
@@ -170,16 +171,33 @@ class BoundedRun:
 def read_together(
     queries: Mapping[str, Query], streams: Mapping[str, Any]
 ) -> list[dict[str, Query]]:
-    """Queries that share a read: those on one stream. Of text files a record may be bad for one
-    query and good for another that does not read the column: there, those with the same columns."""
+    """Queries that share a read: those on one stream, or on the same inputs in the same order. Of
+    text files a record may be bad for one query and good for another that does not read the column:
+    there, those with the same columns."""
     groups: dict[Any, dict[str, Query]] = {}
     for name, query in queries.items():
-        data = stream_of(query, streams)
-        key: tuple[Any, ...] = (query.stream.casefold(),)
-        if is_text(data):
+        key: tuple[Any, ...] = (query.stream.casefold(), merging_key(query))
+        if any(is_text(stream_of(query, streams, stream)) for stream in query.inputs):
             key = (*key, frozenset(column.casefold() for column in columns_of(query)))
         groups.setdefault(key, {})[name] = query
+    _check_repeatable(groups.values(), streams)
     return list(groups.values())
+
+
+def _check_repeatable(groups: Iterable[dict[str, Query]], streams: Mapping[str, Any]) -> None:
+    """Raise SourceError if what can be read only once would have to be read again."""
+    read: set[str] = set()
+    for group in groups:
+        query = next(iter(group.values()))
+        for name in query.inputs:
+            data = stream_of(query, streams, name)
+            once = isinstance(data, pa.RecordBatchReader | Iterator)
+            if once and name.casefold() in read:
+                raise SourceError(
+                    f"the stream {name!r} can be read only once, but queries put it in order with"
+                    " different inputs: give a table or a path, or run them one by one"
+                )
+            read.add(name.casefold())
 
 
 def is_text(data: Any) -> bool:
@@ -212,7 +230,7 @@ class Session:
     def _resume(self, state: dict[str, Any]) -> None:
         try:
             for stream, known in state["streams"].items():
-                mine = {n: q for n, q in self._waiting.items() if q.stream.casefold() == stream}
+                mine = {n: q for n, q in self._waiting.items() if _run_key(q) == stream}
                 self._runs[stream] = Several.from_state(mine, known, strict=self._strict)
                 self._waiting = {n: q for n, q in self._waiting.items() if n not in mine}
             self.log = list(state["log"])
@@ -237,28 +255,53 @@ class Session:
 
     def push(self, data: Any, stream: str | None = None) -> pa.Table:
         """Take records in (whatever ``run`` takes as a stream, or one dictionary) and return the
-        result rows that are due now. Where queries read several streams, say which one this is."""
+        result rows that are due now. Where queries read several streams, say which one this is.
+
+        A query of several inputs takes records as they are pushed: in which order is up to you."""
         stream = self._stream(stream)
         if isinstance(data, dict):
             data = [data]
-        run = self._runs.get(stream.casefold())
+        readers = self._readers(stream)
+        if len(readers) > 1 and isinstance(data, Iterator | pa.RecordBatchReader):
+            data = tuple(data)
+        ready = [self._ready(key, query, data, stream) for key, query in readers.items()]
+        found = [
+            self._table(run, [named for batch in batches for named in run.push(batch)])
+            for run, batches in ready
+            if run is not None
+        ]
+        return _joined(found)
+
+    def _readers(self, stream: str) -> dict[str, Query]:
+        """A query of each run that reads the stream, or will, by the key of the run."""
+        readers: dict[str, Query] = {}
+        for query in self.queries.values():
+            if stream.casefold() in map(str.casefold, query.inputs):
+                readers.setdefault(_run_key(query), query)
+        return readers
+
+    def _ready(
+        self, key: str, query: Query, data: Any, stream: str
+    ) -> tuple[Several | None, Iterator[pa.Table | pa.RecordBatch]]:
+        """The run and the batches for it; no run as long as not even the columns are known."""
+        run = self._runs.get(key)
         if run is not None and isinstance(data, list):
-            given = source(from_dicts(data, run.schema), stream)
-        else:
-            given = source(data, stream)
+            data = from_dicts(data, run.schema)
+        given = source(data, stream)
         if run is None:
             if not given.schema.names:
-                return pa.table({})
-            run = self._begin(stream, given)
+                return None, iter(())
+            run = self._begin(key, query, given)
+        if query.others:
+            return run, _tagged(given, run, query, stream)
         columns = run.columns
         missing = [name for name in columns if name not in given.schema.names]
         if missing:
             raise SourceError(f"stream {stream!r}: this batch has no column {missing[0]!r}")
-        rows = [named for batch in given.read(columns) for named in run.push(batch)]
-        return self._table(run, rows)
+        return run, given.read(columns)
 
     def _stream(self, stream: str | None) -> str:
-        known = {query.stream.casefold(): query.stream for query in self.queries.values()}
+        known = {name.casefold(): name for q in self.queries.values() for name in q.inputs}
         if stream is not None and stream.casefold() in known:
             return known[stream.casefold()]
         if stream is None and len(known) == 1:
@@ -268,10 +311,13 @@ class Session:
             raise SourceError(f"say which stream this is: the queries read {which}")
         raise SourceError(f"no query reads the stream {stream!r}: they read {which}")
 
-    def _begin(self, stream: str, given: Source) -> Several:
-        mine = {n: q for n, q in self._waiting.items() if q.stream.casefold() == stream.casefold()}
-        run = Several(mine, given.schema, typed=given.typed, strict=self._strict)
-        self._runs[stream.casefold()] = run
+    def _begin(self, key: str, query: Query, given: Source) -> Several:
+        mine = {n: q for n, q in self._waiting.items() if _run_key(q) == key}
+        schema = given.schema
+        if query.combine is not None and query.others:
+            schema = tagged_schema(schema, query.combine.across)
+        run = Several(mine, schema, typed=given.typed, strict=self._strict)
+        self._runs[key] = run
         self._waiting = {n: q for n, q in self._waiting.items() if n not in mine}
         return run
 
@@ -285,12 +331,7 @@ class Session:
 
     def finish(self) -> pa.Table:
         """Declare the streams over and return what is still due."""
-        found = [self._table(run, list(run.finish())) for run in self._runs.values()]
-        if not found:
-            return pa.table({})
-        return (
-            found[0] if len(found) == 1 else pa.concat_tables(found, promote_options="permissive")
-        )
+        return _joined([self._table(run, list(run.finish())) for run in self._runs.values()])
 
     # -- queries that come and go -------------------------------------------------------------
 
@@ -305,10 +346,11 @@ class Session:
         for each in added.values():
             plan(each)
         for called, each in added.items():
-            run = self._runs.get(each.stream.casefold())
+            run = self._runs.get(_run_key(each))
             if run is None:
                 self._waiting[called] = each
-                self.log.append(f"{called} was added: it waits for the stream {each.stream}")
+                awaited = " or ".join(each.inputs)
+                self.log.append(f"{called} was added: it waits for the stream {awaited}")
                 continue
             others, begin = run.add(called, each)
             since = "" if begin is None else f", and sees records from {moment(begin)} on"
@@ -361,17 +403,59 @@ class Session:
         return pack({"streams": streams, "log": self.log})
 
 
-def stream_of(query: Query, streams: Mapping[str, Any]) -> Any:
-    """What the query's stream stands for."""
-    if query.stream in streams:
-        return streams[query.stream]
-    alike = [name for name in streams if name.casefold() == query.stream.casefold()]
+def _run_key(query: Query) -> str:
+    """What queries of one run have in common: their stream, or their inputs and what names them."""
+    if query.combine is None or not query.others:
+        return query.stream.casefold()
+    return "\0".join((*query.inputs, query.combine.across.casefold()))
+
+
+def _tagged(given: Source, run: Several, query: Query, stream: str) -> Iterator[pa.Table]:
+    """The batches of one of several inputs, as the run wants them."""
+    assert query.combine is not None
+    named = query.combine.across
+    across = resolve([named], run.schema, stream)[named]
+    name = next(each for each in query.inputs if each.casefold() == stream.casefold())
+    columns = [column for column in run.columns if column != across]
+    theirs = list(resolve(columns, given.schema, stream).values())
+
+    def batches() -> Iterator[pa.Table]:
+        for batch in given.read(theirs):
+            yield tagged(pa.table([batch.column(n) for n in theirs], names=columns), name, across)
+
+    return batches()
+
+
+def _joined(tables: list[pa.Table]) -> pa.Table:
+    if len(tables) == 1:
+        return tables[0]
+    return pa.concat_tables(tables, promote_options="permissive") if tables else pa.table({})
+
+
+def source_of(query: Query, streams: Mapping[str, Any]) -> Source:
+    """What the query reads; several inputs are one source, with the ACROSS column."""
+    inputs = {name: source(stream_of(query, streams, name), name) for name in query.inputs}
+    return merged(query, inputs) if query.others else inputs[query.stream]
+
+
+def stream_of(query: Query, streams: Mapping[str, Any], name: str | None = None) -> Any:
+    """What the query's stream stands for; ``name`` says which one of several."""
+    name = query.stream if name is None else name
+    if name in streams:
+        return streams[name]
+    alike = [given for given in streams if given.casefold() == name.casefold()]
     if len(alike) == 1:
         return streams[alike[0]]
     given = ", ".join(map(repr, streams)) or "none"
-    raise SourceError(
-        f"the query reads the stream {query.stream!r}, but the streams given are {given}"
-    )
+    raise SourceError(f"the query reads the stream {name!r}, but the streams given are {given}")
 
 
-__all__ = ["BoundedRun", "Results", "Session", "named_queries", "run_bounded", "stream_of"]
+__all__ = [
+    "BoundedRun",
+    "Results",
+    "Session",
+    "named_queries",
+    "run_bounded",
+    "source_of",
+    "stream_of",
+]

@@ -23,11 +23,16 @@ Named = tuple[str, pa.Table]
 class Views:
     """The queries by their numbers; one that was removed leaves its number."""
 
-    def __init__(self, queries: Mapping[str, Query], roles: pa.Schema) -> None:
+    def __init__(
+        self, queries: Mapping[str, Query], roles: pa.Schema, *, shard: bool = False
+    ) -> None:
         self._queries: list[tuple[str, Query] | None] = list(queries.items())
-        self.rows = RowBuilder(queries, roles)
+        self.rows = RowBuilder(queries, roles, shard=shard)
         self.result_rows: dict[str, int] = {}
-        self._uncertain = next(iter(queries.values())).probability is not None
+        first = next(iter(queries.values()))
+        self._changing_numbers = 3 if first.combine is not None else 0
+        if first.probability is not None:
+            self._changing_numbers = 1
         self.log: ChangeLog | None = None
         #: Those that were not removed, by name.
         self.queries: dict[str, Query] = {}
@@ -42,7 +47,7 @@ class Views:
             [query is not None and query[1].emit == "CHANGES" for query in self._queries], np.bool_
         )
         if self._changing.any() and self.log is None:
-            self.log = ChangeLog(uncertain=self._uncertain, queries=len(self._queries))
+            self.log = ChangeLog(changing=self._changing_numbers, queries=len(self._queries))
         elif self.log is not None and self.log.queries < len(self._queries):
             self.log.ask_for(len(self._queries))
         #: Result rows that a record brings where results come with every few of them.

@@ -29,6 +29,9 @@ from crestline.certain import (
 )
 from crestline.core.operator import Operator
 from crestline.core.window import RowsWindow, Window
+from crestline.incomplete import EAA, SLA, Correlated
+from crestline.incomplete import Naive as IncompleteNaive
+from crestline.language import Query
 from crestline.uncertain import BS, CCSQ, CSQ, SCSQ, SCSQBuffer
 from crestline.uncertain import Naive as UncertainNaive
 
@@ -294,9 +297,39 @@ CATALOGUE: tuple[Algorithm, ...] = (
         "the whole window",
         UncertainNaive,
     ),
-    Algorithm("EAA", "incomplete", "early aggregation with interval dominance"),
-    Algorithm("CORRELATED", "incomplete", "dominance by estimated appearance", exact=False),
-    Algorithm("SLA", "incomplete", "sorted lists and the threshold algorithm"),
+    Algorithm(
+        "EAA",
+        "incomplete",
+        "forgets values that cannot matter any more (Haghani et al. 2009); the default",
+        "log n for each value that comes or goes, and a share in looking through what is kept",
+        "the k dominance set, a part of the window that grows with it",
+        EAA,
+    ),
+    Algorithm(
+        "CORRELATED",
+        "incomplete",
+        "forgets values that will probably not matter (Haghani et al. 2009)",
+        "as EAA, for less",
+        "what will probably matter, and a sketch of each stream",
+        Correlated,
+        exact=False,
+    ),
+    Algorithm(
+        "SLA",
+        "incomplete",
+        "sorted lists and the threshold algorithm (Haghani et al. 2009)",
+        "log n for each value that comes or goes, and a share in filling the view",
+        "the whole window",
+        SLA,
+    ),
+    Algorithm(
+        "NAIVE",
+        "incomplete",
+        "works out every score from the whole window: the yardstick",
+        "n a result",
+        "the whole window",
+        IncompleteNaive,
+    ),
     Algorithm(
         "DP",
         "sharing",
@@ -350,9 +383,11 @@ def named(name: str, *families: str) -> Algorithm | None:
     return next((a for a in found if a.family in families), found[0] if found else None)
 
 
-def families_for(uncertain: bool) -> tuple[str, ...]:
-    """The families that answer queries with or without WITH PROBABILITY."""
-    return ("uncertain",) if uncertain else ("certain", "arrival")
+def families_for(query: Query) -> tuple[str, ...]:
+    """The families that answer a query, as it has COMBINE, WITH PROBABILITY or neither."""
+    if query.combine is not None:
+        return ("incomplete",)
+    return ("certain", "arrival") if query.probability is None else ("uncertain",)
 
 
 def uncertain_default() -> Algorithm:

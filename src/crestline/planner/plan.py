@@ -15,6 +15,7 @@ from typing import Any
 from crestline.core.errors import CrestlineError, PlanError
 from crestline.core.operator import Operator
 from crestline.core.window import RangeWindow, RowsWindow, counts_rows
+from crestline.incomplete import Combination
 from crestline.language import Query
 from crestline.planner.catalogue import (
     CATALOGUE,
@@ -37,8 +38,9 @@ class Plan:
     #: What the operator is told beyond k and its window.
     options: Mapping[str, float] = field(default_factory=dict)
 
-    def operator(self) -> Operator:
-        """A fresh operator; window and slide in records or microseconds."""
+    def operator(self, *, shard: bool = False) -> Operator:
+        """A fresh operator; window and slide in records or microseconds. A ``shard`` sees some of
+        the objects, and reports one more than it is asked for: see ``local.shards``."""
         window = self.query.window
         width: int | None
         slide: int | None
@@ -50,10 +52,12 @@ class Plan:
             width, slide = None, window.slide
         assert self.algorithm.operator is not None
         told: dict[str, Any] = {"only_changes": self.query.emit == "CHANGES", **self.options}
+        if self.query.combine is not None:
+            told["combination"] = combination_of(self.query, once=bool(told.pop("once", False)))
         if (asked := self.query.probability) is not None:
             told |= {"semantics": asked.semantics, "threshold": asked.threshold}
             told |= {"summed": self.query.summed, "exclusive": asked.exclusive_by is not None}
-        return self.algorithm.operator(self.query.k, width, slide, **told)
+        return self.algorithm.operator(self.query.k + shard, width, slide, **told)
 
     @property
     def on_arrival(self) -> bool:
@@ -76,6 +80,23 @@ class Plan:
         return self.query.k * self.query.window.panes.per_window
 
 
+def combination_of(query: Query, *, once: bool = False) -> Combination:
+    """``COMBINE`` in numbers; streams are numbered as the query lists them."""
+    combine, known = query.combine, query.known_streams
+    assert combine is not None
+    weights = dict(combine.weights)
+    return Combination(
+        combine.function,
+        None if known is None else len(known),
+        None if combine.high is None else combine.low,
+        combine.high,
+        combine.repeats,
+        combine.at_most or 1,
+        tuple(weights[name] for name in known or ()) if weights else (),
+        once,
+    )
+
+
 def harmonic(n: int) -> float:
     """1 + 1/2 + ... + 1/n; beyond a thousand by its expansion, exact to 1e-15.
 
@@ -89,7 +110,6 @@ def harmonic(n: int) -> float:
 
 def plan(query: Query) -> Plan:
     """Choose an algorithm, or raise PlanError with the reason why the query cannot be run."""
-    _refuse_what_is_to_come(query)
     _refuse_contradictions(query)
     chosen = Plan(query, *_choose(query))
     if chosen.algorithm.plans:
@@ -99,14 +119,6 @@ def plan(query: Query) -> Plan:
     except CrestlineError as error:  # an option that does not fit
         raise PlanError(f"{error}.") from error
     return chosen
-
-
-def _refuse_what_is_to_come(query: Query) -> None:
-    if query.combine is not None:
-        raise PlanError(
-            "COMBINE (incomplete streams) is part of the language but not available in this"
-            " version yet: leave the clause out."
-        )
 
 
 def _refuse_contradictions(query: Query) -> None:
@@ -128,6 +140,8 @@ def _refuse_contradictions(query: Query) -> None:
             raise PlanError(
                 "LATE REVISE needs EMIT SNAPSHOTS: a stream of changes cannot correct the past."
             )
+    if query.combine is not None:
+        _refuse_beside_combine(query)
     if query.frequency is not None:
         _refuse_other_moments(query)
     if query.probability is None:
@@ -141,6 +155,37 @@ def _refuse_contradictions(query: Query) -> None:
         raise PlanError(
             "BY SUM OF PROBABILITY adds up how probable records are among the top k, which is"
             f" PK_TOPK: leave out AS {query.probability.semantics}, or BY SUM OF PROBABILITY."
+        )
+
+
+def _refuse_beside_combine(query: Query) -> None:
+    """What has no meaning for objects whose values arrive piecemeal."""
+    if query.probability is not None:
+        raise PlanError(
+            "COMBINE and WITH PROBABILITY contradict each other: the values of an object are"
+            " certain, only not all of them are there yet. Leave one out."
+        )
+    if query.key:
+        raise PlanError("with COMBINE the object is the key: leave KEY out.")
+    if query.late == "REVISE":
+        raise PlanError(
+            "COMBINE and LATE REVISE contradict each other: values are forgotten which a late"
+            " record may bring back. Leave LATE REVISE out, or allow a longer LATENESS."
+        )
+    if query.frequency is not None:
+        raise PlanError(
+            "COMBINE is answered at moments that its window fixes: leave FREQUENCY out, and say"
+            " how often with SLIDE."
+        )
+    if query.error is not None:
+        raise PlanError(
+            "ERROR is for PA: what CORRELATED misses depends on the streams, so it tells which"
+            " precision is to be expected. Leave ERROR out."
+        )
+    if query.others and query.window.on is None:
+        raise PlanError(
+            "several streams need an event time to be put in order: name it in the window, as in"
+            " [ROWS 100 ON ts]."
         )
 
 
@@ -186,8 +231,7 @@ def _choose(query: Query) -> tuple[Algorithm, str, Mapping[str, float]]:
         return _planned_sharing(query)
     if query.using is None:
         return _default(query)
-    uncertain = query.probability is not None
-    families = families_for(uncertain)
+    families = families_for(query)
     algorithm = named(query.using, *families)
     usable = [
         a.name
@@ -208,11 +252,15 @@ def _choose(query: Query) -> tuple[Algorithm, str, Mapping[str, float]]:
             f" how old a result may be, as in FREQUENCY 2 MINUTES, or {choices}."
         )
     if algorithm.family not in families:
-        problem = (
-            "does not know probabilities, but the query is WITH PROBABILITY"
-            if uncertain
-            else "is for uncertain streams and needs WITH PROBABILITY"
-        )
+        problem = f"is for {FAMILIES[algorithm.family]}"
+        if query.probability is not None:
+            problem = "does not know probabilities, but the query is WITH PROBABILITY"
+        elif query.combine is not None:
+            problem = "knows nothing of objects with several values, but the query has COMBINE"
+        elif algorithm.family == "uncertain":
+            problem = "is for uncertain streams and needs WITH PROBABILITY"
+        elif algorithm.family == "incomplete":
+            problem = "is for incomplete streams and needs COMBINE"
         raise PlanError(f"{algorithm.name} {problem}: {choices}.")
     if not algorithm.supports(query.window):
         raise PlanError(f"{algorithm.name} does not do {algorithm.refuses}: {choices}.")
@@ -222,12 +270,13 @@ def _choose(query: Query) -> tuple[Algorithm, str, Mapping[str, float]]:
             " MINTOPK, which is the default then."
         )
     if query.approximate and algorithm.exact:
+        other = "PA" if query.combine is None else "CORRELATED"
         raise PlanError(
             f"{algorithm.name} is exact, which is more than APPROXIMATE asks for: leave out one of"
-            " the two, or use PA."
+            f" the two, or use {other}."
         )
     options = _options(query, algorithm)
-    if query.approximate:
+    if query.approximate and query.combine is None:
         options.setdefault("adaptive", True)
         if query.error is not None and options.setdefault("error", query.error) != query.error:
             raise PlanError("ERROR and the option error contradict each other: give one.")
@@ -235,6 +284,12 @@ def _choose(query: Query) -> tuple[Algorithm, str, Mapping[str, float]]:
 
 
 def _default(query: Query) -> tuple[Algorithm, str, Mapping[str, float]]:
+    if query.combine is not None:
+        if query.approximate:
+            reason = "APPROXIMATE asks for it: it keeps what will probably matter"
+            return _known("CORRELATED"), reason, {}
+        reason = "the default for incomplete streams: exact, and it keeps no more than it must"
+        return _known("EAA"), reason, {}
     if query.probability is not None:
         reason = "the default for uncertain streams: exact, and most records cost little"
         return uncertain_default(), reason, {}

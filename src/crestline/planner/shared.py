@@ -210,6 +210,8 @@ def why_alone(query: Query) -> str | None:
         return f"USING {query.using.upper()} asks for a structure of its own"
     if query.approximate:
         return "APPROXIMATE is answered by a structure of its own"
+    if query.combine is not None:
+        return "COMBINE keeps objects, each query its own"
     if query.late == "REVISE":
         return "LATE REVISE remembers everything, for itself"
     if query.probability is not None and query.frequency is None:

@@ -6,7 +6,8 @@ child of the seed. (Another version of numpy may draw other numbers.) All stream
 order.
 
 >>> sorted(KINDS)
-['falling', 'flows', 'icebergs', 'random', 'readings', 'rising', 'sensors', 'trades']
+['falling', 'flows', 'icebergs', 'random', 'readings', 'rising', 'sensors', 'sightings', \
+'trades']
 >>> batches = list(generate("trades", rows=1_000, seed=7, batch_rows=400))
 >>> [batch.num_rows for batch in batches]
 [400, 400, 200]

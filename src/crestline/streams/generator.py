@@ -43,7 +43,7 @@ def generate(
     Traceback (most recent call last):
     ...
     crestline.core.errors.SourceError: there is no kind of stream 'stocks'; choose one of: trades, \
-flows, sensors, icebergs, readings, random, rising, falling
+flows, sensors, icebergs, readings, sightings, random, rising, falling
     """
     found = find_kind(kind)
     _require("rows", rows, 0, math.inf)

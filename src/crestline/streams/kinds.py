@@ -27,6 +27,7 @@ from crestline.streams.draw import (
     walk,
     zipf,
 )
+from crestline.streams.overlap import Overlap
 from crestline.types import Floats, Ints
 
 #: (random generator of this block, number of its first row, rows) -> columns
@@ -218,6 +219,18 @@ def _readings(options: Mapping[str, Any], clock: Clock, rng: Rng) -> Maker:
     return block
 
 
+def _sightings(options: Mapping[str, Any], clock: Clock, rng: Rng) -> Maker:
+    names = [f"camera-{i + 1}" for i in range(options["streams"])]
+    objects = Overlap(options["streams"], options["xi"], options["recent"])
+
+    def block(rng: Rng, first: int, rows: int) -> list[Any]:
+        ts, camera = clock.tick(rng, rows), rng.integers(0, len(names), rows)
+        seen = pa.array(objects.draw(rng, camera))
+        return [times(ts), seen, text(camera, names), pa.array(rng.random(rows))]
+
+    return block
+
+
 def _scores(score: Callable[[Ints, Floats], Floats]) -> Callable[..., Maker]:
     """A stream of plain scores, made from row numbers and uniform random numbers."""
 
@@ -306,6 +319,18 @@ KINDS: Mapping[str, Kind] = {
             100,
             _readings,
             {"sensors": Option(12, 1, _MANY, "how many sensors there are")},
+        ),
+        Kind(
+            "sightings",
+            "objects seen by several cameras, once by each at most; some are seen by one only",
+            _schema(ts=TIME, object=_COUNT, camera=TEXT, value=_NUMBER),
+            1_000,
+            _sightings,
+            {
+                "streams": Option(3, 1, 1_000, "how many cameras there are"),
+                "xi": Option(0.5, 0, 1, "how likely a camera sees what another has seen lately"),
+                "recent": Option(50, 1, _MANY, "how many objects of each camera are recent"),
+            },
         ),
         Kind(
             "random",

@@ -1,0 +1,1 @@
+SELECT TOP 3 o FROM a, b [ROWS 10 ON ts] COMBINE WEIGHTED_SUM(v, (a => 1, b => 1, A => 2)) ACROSS c OBJECT o

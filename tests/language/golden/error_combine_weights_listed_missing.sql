@@ -1,0 +1,1 @@
+SELECT TOP 3 o FROM s [ROWS 10] COMBINE WEIGHTED_SUM(v, (a => 1)) ACROSS c IN ('a', 'b c') OBJECT o

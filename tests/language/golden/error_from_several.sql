@@ -1,0 +1,1 @@
+SELECT TOP 3 o FROM a, b [ROWS 10 ON ts] ORDER BY v DESC
