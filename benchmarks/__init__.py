@@ -9,5 +9,6 @@ from __future__ import annotations
 
 #: The suites, in the order in which all of them run.
 SUITES = (
-    "steps", "arrivals", "uncertain", "sharing", "local", "partitions", "memory", "spark"
+    "steps", "arrivals", "uncertain", "incomplete", "sharing", "local", "partitions", "memory",
+    "spark",
 )  # fmt: skip

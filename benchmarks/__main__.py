@@ -15,7 +15,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("suites", nargs="*", metavar="SUITE", help=f"of {', '.join(SUITES)}")
     parser.add_argument("--quick", action="store_true", help="smaller sizes, less certain figures")
-    parser.add_argument("--out", type=Path, help="a folder for SUITE.json and SUITE.txt")
+    parser.add_argument("--out", type=Path, help="a folder for SUITE.json, SUITE.txt and pictures")
     given = parser.parse_args()
     unknown = [name for name in given.suites if name not in SUITES]
     if unknown:
@@ -29,6 +29,8 @@ def main() -> None:
             given.out.mkdir(parents=True, exist_ok=True)
             (given.out / f"{name}.json").write_text(json.dumps(result, indent=2) + "\n")
             (given.out / f"{name}.txt").write_text(text + "\n")
+            if hasattr(suite, "picture"):
+                (given.out / f"{name}.png").write_bytes(suite.picture(result))
 
 
 if __name__ == "__main__":

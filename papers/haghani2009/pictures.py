@@ -16,7 +16,7 @@ from papers.haghani2009.experiments import EPSILON, expected_skyline
 STYLE = {
     "SLA": ("#333333", "P"),
     "EAA": ("#1f5fbf", "s"),
-    "as printed": ("#0b6e4f", "o"),
+    "as printed": ("#0b6e4f", "o"),  # the approximation of section 4
     "CORRELATED": ("#d98200", "v"),
 }
 _OBJECTS = dict(zip(NAMES, ("#0b6e4f", "#d98200", "#1f5fbf", "#8a4fbf"), strict=True))

@@ -36,6 +36,7 @@ def obtain(size: str, say: Callable[[str], None]) -> dict[str, Any]:
         "exact": experiments.exact(chosen, say),
         "skylines": experiments.skylines(chosen, say),
         "tables": experiments.tables(chosen, say),
+        "weights": experiments.weighted(chosen, say),
         "growth": experiments.growth(chosen, say),
         "real": experiments.real(chosen, say),
     }

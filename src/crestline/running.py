@@ -18,13 +18,15 @@ def run(
     engine: str = "local",
     strict: bool = False,
     *,
+    audit: bool = False,
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
 ) -> Results:
     """Run a query (or several, separated by ``;``) over bounded streams and return all results.
 
     ``engine="spark"`` runs it on Spark: ``master`` and ``conf`` as for a Spark session; an active
-    session is used as it is.
+    session is used as it is. With ``audit`` the metrics tell how right approximate answers were:
+    exact queries run beside them, in this process.
 
     >>> trades = [{"symbol": "A", "price": 3.0}, {"symbol": "B", "price": 5.0}]
     >>> run("SELECT TOP 1 symbol FROM trades [ROWS 2] ORDER BY price DESC",
@@ -34,7 +36,9 @@ def run(
     check_engine(engine)
     queries = named_queries(query)
     if engine == "local":
-        return run_bounded(queries, streams, strict)
+        return run_bounded(queries, streams, strict, audit)
+    if audit:
+        raise PlanError("an audit runs in this process: leave out engine='spark'")
     from crestline.spark.bounded import run_bounded as run_on_spark
     from crestline.spark.session import start
 

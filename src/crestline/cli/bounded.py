@@ -17,6 +17,7 @@ from crestline.cli.progress import RowsProgress, TasksProgress
 from crestline.cli.show import Shown
 from crestline.cli.summary import QuerySummary, RunSummary
 from crestline.local import BoundedRun
+from crestline.local.audit import Audit
 from crestline.local.gate import REJECTS
 
 if TYPE_CHECKING:
@@ -44,7 +45,12 @@ def run_here(request: Request) -> RunSummary:
         set_aside(bounded.take_rejects())
 
     # Every query is planned and every source opened before anything is written.
-    bounded = BoundedRun(request.queries, request.streams, request.strict, read)
+    audit = Audit(request.queries) if request.audit else None
+    if audit is not None:
+        asked, silent = audit.queries, audit.twins
+        bounded = BoundedRun(asked, request.streams, request.strict, read, silent)
+    else:
+        bounded = BoundedRun(request.queries, request.streams, request.strict, read)
     schemas = {name: bounded.schema_of(name) for name in request.queries}
     title = f"{len(schemas)} queries" if len(schemas) > 1 else next(iter(schemas))
     with Outputs() as outputs:
@@ -53,13 +59,17 @@ def run_here(request: Request) -> RunSummary:
         began = time.perf_counter()
         with RowsProgress(title, bounded.rows, quiet=request.quiet) as shown:
             for name, table in bounded:
-                targets[name][0].write(table)
+                if audit is None or not audit.see(name, table):
+                    targets[name][0].write(table)
             set_aside(bounded.take_rejects())
         seconds = time.perf_counter() - began
         for writer, output in targets.values():
             _end(writer, output)
+        counts = {name: bounded.metrics(name) for name in targets}
+        if audit is not None:
+            counts = {name: audit.told(name, known) for name, known in counts.items()}
         summaries = [
-            QuerySummary(name, bounded.metrics(name), seconds, output)
+            QuerySummary(name, counts[name], seconds, output)
             for name, (_, output) in targets.items()
         ]
     return RunSummary("local", summaries, request.rejects)

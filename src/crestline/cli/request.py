@@ -26,15 +26,17 @@ class Request:
     show: int = 40
     master: str | None = None
     conf: Mapping[str, str] | None = None
+    #: Whether approximate answers are compared with exact ones.
+    audit: bool = False
 
     def __post_init__(self) -> None:
         known = {name.casefold() for name in self.streams}
-        for query in self.queries.values():
-            if query.stream.casefold() not in known:
+        for name in (name for query in self.queries.values() for name in query.inputs):
+            if name.casefold() not in known:
                 given = ", ".join(map(repr, self.streams)) or "none"
                 raise Misuse(
-                    f"the query reads the stream {query.stream!r}, but the streams given are"
-                    f" {given}: add --stream {query.stream}=PATH"
+                    f"the query reads the stream {name!r}, but the streams given are"
+                    f" {given}: add --stream {name}=PATH"
                 )
 
 

@@ -72,6 +72,14 @@ def run(
         bool,
         typer.Option("--strict", help="Fail at the first bad record instead of setting it aside."),
     ] = False,
+    audit: Annotated[
+        bool,
+        typer.Option(
+            "--audit",
+            help="Run an exact query beside each approximate one and tell the precision it had"
+            " (with --engine local).",
+        ),
+    ] = False,
     as_json: Annotated[
         bool,
         typer.Option(
@@ -146,6 +154,8 @@ def run(
     text = query_text(query, query_file)
     streams = pairs(stream or [], "--stream", "trades=trades.parquet")
     settings = pairs(conf or [], "--conf", "spark.driver.memory=4g")
+    if audit and engine != "local":
+        raise Misuse("--audit runs in this process: add --engine local")
     _check_options(
         engine, follow,
         {"--master": master, "--conf": conf},
@@ -155,8 +165,9 @@ def run(
     from crestline.local import named_queries
 
     request = Request(
-        named_queries(text), streams, out, rejects, strict, as_json, quiet, show, master, settings
-    )
+        named_queries(text), streams, out, rejects, strict, as_json, quiet, show, master, settings,
+        audit,
+    )  # fmt: skip
     _tell(_run(request, engine, follow, checkpoint, trigger, files_per_round), request)
 
 

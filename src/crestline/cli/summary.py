@@ -14,6 +14,13 @@ if TYPE_CHECKING:
 _HINTS = {
     "score is NULL": "Is the first ORDER BY term the right column?",
     "score is NaN": "Check the arithmetic of the first ORDER BY term.",
+    "value is NULL": "Does COMBINE name the right column?",
+    "value is NaN": "Check the arithmetic of the value that COMBINE names.",
+    "value is outside its range": "Does VALUES BETWEEN fit the column that COMBINE names?",
+    "object is NULL": "Is the column behind OBJECT the right one?",
+    "stream is NULL": "Is the column behind ACROSS the right one?",
+    "stream is not one of those declared": "Compare the names in ACROSS ... IN with the data.",
+    "repeat": "Allow several values of an object on a stream with REPEATS SUM AT MOST 3.",
     "event time is NULL": "Is the column behind ON the right one?",
     "not a number": "Is the first ORDER BY term, or the probability, text?",
     "probability is NULL": "Is the column behind WITH PROBABILITY the right one?",
@@ -86,6 +93,7 @@ class QuerySummary:
                     ("answering", f"{bound['answering']}; {bound['switches']:,} switches,"
                                   f" {bound['answered_exactly']:,} records answered exactly")
                 )  # fmt: skip
+        found += precision(known.approximation)
         told = known.rows_in and not self.resumed
         speed = f" ({self.rows_per_second:,.0f} rows/s)" if told else ""
         found.append(("time", f"{self.seconds:,.2f} s{speed}"))
@@ -109,6 +117,29 @@ class QuerySummary:
             share = known.rows_late / taken
             return f"{share:.0%} of the records came late: LATENESS 10 SECONDS would wait for them."
         return None
+
+
+def precision(approximation: dict[str, Any]) -> list[tuple[str, str]]:
+    """What is known of the precision of an approximate answer."""
+    found = []
+    if "expected_precision" in approximation:
+        expected, compared = approximation["expected_precision"], approximation["compared"]
+        text = "unknown: too few records"
+        if expected is not None:
+            text = (
+                f"{expected:.1%} to be expected, by {compared:,} comparisons with a control group"
+            )
+        found.append(("precision", text))
+    if "audited_results" in approximation:
+        results = approximation["audited_results"]
+        text = f"no results in {results:,}"
+        if results:
+            text = (
+                f"{approximation['audited_precision']:.1%} of {results:,} exact results was shown;"
+                f" scores differ by {approximation['audited_error']:.3g} on average"
+            )
+        found.append(("audit", text))
+    return found
 
 
 def aside(metrics: Metrics) -> int:

@@ -50,6 +50,9 @@ class Sighting:
     code: Ints
     #: Streams are numbered from 0.
     stream: Ints
+    #: Where records are counted but have times: of equal scores the one of the later time comes
+    #: first. Without, the one that was counted later does.
+    moment: Ints | None = None
 
     @classmethod
     def of(cls, objects: Ints, streams: Ints) -> Self:
@@ -58,14 +61,13 @@ class Sighting:
         return cls(np.zeros_like(objects), objects, objects, np.asarray(streams, np.int64))
 
     def take(self, places: Ints) -> Self:
-        fields = (self.high, self.low, self.code, self.stream)
-        return type(self)(*(field[places] for field in fields))
-
-    def plus(self, more: Self) -> Self:
-        """These and then more."""
-        mine = (self.high, self.low, self.code, self.stream)
-        theirs = (more.high, more.low, more.code, more.stream)
-        return type(self)(*(np.concatenate(pair) for pair in zip(mine, theirs, strict=True)))
+        return type(self)(
+            self.high[places],
+            self.low[places],
+            self.code[places],
+            self.stream[places],
+            None if self.moment is None else self.moment[places],
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +84,9 @@ class Outlook:
     rival: Floats
 
     def take(self, places: Ints) -> Self:
-        fields = (self.upper, self.certain, self.latest, self.rival)
-        return type(self)(*(field[places] for field in fields))
+        return type(self)(
+            self.upper[places], self.certain[places], self.latest[places], self.rival[places]
+        )
 
 
 @dataclass(frozen=True, slots=True)

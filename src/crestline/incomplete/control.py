@@ -23,6 +23,7 @@ from crestline.kernels.sightings import (
     Arrivals,
     Setting,
     Told,
+    chosen,
     run,
 )
 from crestline.types import Floats
@@ -57,24 +58,27 @@ class ControlGroup:
             )
             self._full_from = None
         mine = self._part
-        chosen = np.flatnonzero(in_class(arrivals.high, arrivals.low, self.level))
-        some = Arrivals(*(np.ascontiguousarray(field[chosen]) for field in arrivals))
-        alone = setting._replace(counted=False, k=1, listed=False)
+        some = chosen(arrivals, np.flatnonzero(in_class(arrivals.high, arrivals.low, self.level)))
+        count = len(some.at)
+        alone = setting._replace(counted=False, dated=False, k=1, listed=False)
         if setting.counted and setting.on_arrival:
             some = some._replace(at=some.at + 1)
-        mine.reserve(len(chosen), streams)
+        mine.reserve(count, streams)
         nothing: Told = (
             np.empty((2, 0), np.int64), np.empty(0, np.int64), np.empty((NUMBERS, 0)),
             np.zeros(2, np.int64),
         )  # fmt: skip
         mine.shown, _, _ = run(
-            alone, rule, terms, *mine.arrays, mine.guard, mine.stamps, some, 0, len(chosen), until,
-            mine.shown, nothing, np.empty(len(chosen), np.int64),
+            alone, rule, terms, mine.meta, mine.edge, mine.stored, mine.objects, mine.lists,
+            mine.heaps, mine.table, mine.guard, mine.stamps, some, 0, count, until, mine.shown,
+            nothing, np.empty(count, np.int64),
         )  # fmt: skip
         if self._full_from is None:
             self._full_from = int(part.last) if part.last > LONG_AGO else None
         elif mine.meta[DONE] >= self._full_from and part.meta[SHOWN] >= setting.k:
-            missed = missing(*part.arrays, *mine.arrays, float(part.edge[KTH]))
+            missed = missing(
+                part.objects, part.table, mine.meta, mine.objects, mine.heaps, float(part.edge[KTH])
+            )
             self._count(part.shown.numbers[0, : setting.k], missed)
         if mine.values > max(_FEW, part.values // 4):
             self.level += 1

@@ -1,15 +1,15 @@
 """CORRELATED: what will probably matter (Haghani et al. 2009, section 4).
 
 As ``EAA``, but of a stream on which an object was not seen its best score counts no more than is to
-be expected: the probability that the object is seen there, given a stream on which it was, times
-the mean of the values there. Intervals between score and best score become short, and far less is
-kept; what was forgotten too early may be missing in an answer. (The paper takes the largest value
-instead of the mean, but with a join size of the wrong sign, which makes its probabilities 0.)
+be expected: the probability that the object will be seen there, given a stream on which it was,
+times the mean of the values there (the paper: the largest value). Intervals between score and best
+score become short, and far less is kept; what was forgotten too early may be missing in an answer.
 
-The probabilities are the shares of objects of one stream that are on another one too:
-``|i| + |j| - |i or j|`` over ``|i|``, estimated by sketches of Flajolet and Martin with a window
-(``kernels.sketches``), or counted (``exact_counts``, which keeps the window: to compare). Where an
-object was seen on several streams, the most hopeful of them counts.
+Of two streams i and j, ``|i| + |j| - |i or j|`` objects are on both, which sketches of Flajolet and
+Martin with a window estimate (``kernels.sketches``; with ``exact_counts`` they are counted, which
+keeps the window: to compare). Half of these, b, came on j first. An object that is on i and not on
+j is therefore one of ``|i| - b``, of which b will be on j. Where it was seen on several streams,
+the most hopeful of them counts.
 
 A control group (``incomplete.control``) tells which precision is to be expected.
 
@@ -41,7 +41,7 @@ from crestline.incomplete.combination import Combination
 from crestline.incomplete.control import ControlGroup
 from crestline.incomplete.eaa import EAA
 from crestline.incomplete.part import Part
-from crestline.kernels.sightings import COUNTED, DONE, Arrivals
+from crestline.kernels.sightings import COUNTED, DONE, Arrivals, chosen
 from crestline.kernels.sketches import chances
 from crestline.types import Floats, Ints
 
@@ -96,7 +96,7 @@ class Correlated(EAA):
         accepted = np.ones(stop - first, np.bool_)
         accepted[refused - first] = False
         places = first + np.flatnonzero(accepted)
-        some = Arrivals(*(field[places] for field in arrived))
+        some = chosen(arrived, places)
         if self._timed is not True:
             counted = int(part.meta[COUNTED])
             some = some._replace(at=np.arange(counted - len(places), counted))
@@ -183,12 +183,12 @@ class _Counted:
         self._rows = np.concatenate((self._rows, more), axis=1)
 
     def chances(self, streams: int, step: int) -> Floats:
-        """By pairs: the share of the objects of the first stream that are on the second one too."""
+        """By pairs: see ``kernels.sketches.chances``."""
         self._rows = self._rows[:, self._rows[3] > step]
         _, whose = np.unique(self._rows[:2], axis=1, return_inverse=True)
         seen = np.zeros((int(whose.max(initial=-1)) + 1, streams))
         seen[whose.ravel(), self._rows[2]] = 1
-        both = seen.T @ seen
-        share: Floats = both / np.maximum(np.diag(both), 1)[:, None]
+        half = seen.T @ seen / 2
+        share: Floats = half / np.maximum(2 * np.diag(half)[:, None] - half, 1)
         np.fill_diagonal(share, 0)
         return share

@@ -7,17 +7,19 @@ come), and both only close in. It is dominated by an object that stays as long a
 than its best; dominated by k objects, it is forgotten.
 
 What is kept is exactly the k dominance set: no exact algorithm can keep less. The paper counts the
-dominators of each instance as values arrive, in three sorted lists. Here one pass over all instances
-from the newest to the oldest finds who is dominated (``kernels.dominance``), and it is made whenever
-a quarter has come anew: O(log k) a value instead of a scan of lists, for the same set.
+dominators of each instance as values arrive, in three sorted lists. Here one pass over all
+instances from the newest to the oldest finds who is dominated (``kernels.dominance``), and it is
+made whenever a quarter has come anew: O(log k) a value instead of a scan of lists, for the same
+set.
 
 An object may come back to a stream when its value there has left the window: the best score of an
-instance then allows a new value on streams of older ones. With ``once`` it may not, as in the paper,
-and best scores are lower. Values are forgotten, but not that they were seen: a repeat would
+instance then allows a new value on streams of older ones. With ``once`` it may not, as in the
+paper, and best scores are lower. Values are forgotten, but not that they were seen: a repeat would
 otherwise go unnoticed. That costs a few bytes a value (``kernels.guard``); ``trusting`` saves them.
 
-**Cost**: a search and a heap for each value that comes or goes, and O(log k + streams) for its share
-in the passes. **Keeps** a part of the window that grows with it linearly (Lemma 1 of the paper).
+**Cost**: a search and a heap for each value that comes or goes, and O(log k + streams) for its
+share in the passes. **Keeps** a part of the window that grows with it: linearly, where the interval
+between score and best score does not narrow (Lemma 1 of the paper), else more slowly.
 
 **Invariants** I1 to I5 of ``incomplete.operator``, and after ``prune`` E1: an instance is kept
 exactly if fewer than k objects dominate it.
@@ -61,7 +63,10 @@ class EAA(IncompleteOperator):
     def _forget(self, part: Part, always: bool = False) -> None:
         if always or part.values > part.swept + part.swept // 4 + _FRESH:
             rule, chances = self.combination.rule(), self._chances(part)
-            sweep(self._setting, rule, self._terms, *part.arrays, chances)
+            sweep(
+                self._setting, rule, self._terms, part.meta, part.edge, part.stored, part.objects,
+                part.lists, part.heaps, part.table, chances,
+            )  # fmt: skip
             part.swept = part.values
 
     def _chances(self, part: Part) -> Floats:

@@ -32,7 +32,7 @@ from crestline.incomplete.combination import Combination
 from crestline.types import Floats, Ints
 
 _LONG_AGO = -(1 << 62)
-_FIELDS = ("partition", "at", "value", "high", "low", "code", "stream", "id")
+_FIELDS = ("partition", "at", "value", "high", "low", "code", "stream", "id", "moment")
 
 
 class _Answer(NamedTuple):
@@ -71,8 +71,11 @@ class _Partition:
     def __init__(self) -> None:
         self.count = 0
         self.done = _LONG_AGO
-        self.at, self.value, self.object, self.stream = [], [], [], []  # type: ignore[var-annotated]
-        self.arrays: tuple[Ints, Floats, Ints, Ints] | None = None
+        self.at: list[int] = []
+        self.value: list[float] = []
+        self.object: list[int] = []
+        self.stream: list[int] = []
+        self.moment: list[int] = []
         self.number: dict[tuple[int, int], int] = {}
         self.objects: dict[int, _Object] = {}
         self.first_seen: dict[int, int] = {}
@@ -99,6 +102,7 @@ class Naive:
         self.k, self.window, self.slide = k, window, slide
         self.combination, self.only_changes = combination, only_changes
         self.timed: bool | None = None
+        self.dated = False
         self.seen = 0
         self.order = list(range(combination.streams or 0))
         self.partitions: dict[int, _Partition] = {}
@@ -119,7 +123,7 @@ class Naive:
     ) -> Ints:
         if sighting is None:
             raise CrestlineError("say of which objects and on which streams these values are")
-        self.timed = times is not None
+        self.timed, self.dated = times is not None, sighting.moment is not None
         count = len(scores)
         first = self.seen if number_from is None else number_from
         self.seen += count
@@ -128,6 +132,7 @@ class Naive:
             "at": np.zeros(count, np.int64) if times is None else times,
             "value": scores, "high": sighting.high, "low": sighting.low, "code": sighting.code,
             "stream": sighting.stream, "id": np.arange(first, first + count),
+            "moment": np.full(count, -1) if sighting.moment is None else sighting.moment,
         }  # fmt: skip
         self.wait = {name: np.append(self.wait[name], more[name]) for name in _FIELDS}
         self.order += range(len(self.order), int(max([-1, *sighting.stream])) + 1)
@@ -170,7 +175,7 @@ class Naive:
             if not self.combination.once and len(together) >= self.combination.at_most:
                 return False
             known.ends[stream] = together
-        else:
+        if known is None or number is None:
             number = part.number[key] = part.next
             part.next += 1
             known = part.objects[number] = _Object(int(row["id"]), int(row["code"]))
@@ -181,6 +186,7 @@ class Naive:
         part.first_seen.setdefault(stream, at)
         part.count += 1
         part.at.append(at)
+        part.moment.append(int(row["moment"]) if self.dated else at)
         part.value.append(float(row["value"]))
         part.object.append(number)
         part.stream.append(stream)
@@ -232,6 +238,7 @@ class Naive:
             np.array(part.value, np.float64),
             np.array(part.object, np.int64),
             np.array(part.stream, np.int64),
+            np.array(part.moment, np.int64),
         )
         for end in self._ends(at, part, limit):
             low, high = self._bounds(end)
@@ -280,9 +287,14 @@ class Naive:
         return low, end + shift
 
     def _answer(
-        self, part: _Partition, columns: tuple[Ints, Floats, Ints, Ints], inside: slice, high: int
+        self,
+        part: _Partition,
+        columns: tuple[Ints, Floats, Ints, Ints, Ints],
+        inside: slice,
+        high: int,
     ) -> _Answer:
-        at, value, number, stream = (column[inside] for column in columns)
+        value, number = columns[1][inside], columns[2][inside]
+        stream, moment = columns[3][inside], columns[4][inside]
         objects, whose = np.unique(number, return_inverse=True)
         if len(objects) == 0:
             none = np.empty(0, np.int64)
@@ -297,7 +309,7 @@ class Naive:
         seen = np.array([[x in found for x in streams] for found in visited])
         score, upper = _scores(self.combination, count, total, seen, streams)
         latest = np.full(len(objects), _LONG_AGO)
-        np.maximum.at(latest, whose, at)
+        np.maximum.at(latest, whose, moment)
         rival = -np.inf
         if len(objects) > self.k:
             rival = np.sort(upper)[-self.k - 1]
@@ -316,7 +328,7 @@ class Naive:
         """Forget values that no window after the last one handled can hold."""
         needed = [self._last_end(at) > part.done for at in part.at]
         if not all(needed):
-            for name in ("at", "value", "object", "stream"):
+            for name in ("at", "value", "object", "stream", "moment"):
                 column = getattr(part, name)
                 setattr(part, name, [v for v, keep in zip(column, needed, strict=True) if keep])
         used = set(part.object)
@@ -378,7 +390,8 @@ class Naive:
         names = ("function", "streams", "low", "high", "repeats", "at_most", "once")
         return {
             "k": self.k, "window": self.window, "slide": self.slide,
-            "only_changes": self.only_changes, "timed": self.timed, "seen": self.seen,
+            "only_changes": self.only_changes, "timed": self.timed, "dated": self.dated,
+            "seen": self.seen,
             "combination": {name: getattr(combination, name) for name in names},
             "weights": np.array(combination.weights, np.float64),
             "order": np.array(self.order, np.int64), "wait": dict(self.wait),
@@ -394,6 +407,7 @@ class Naive:
             only_changes=state["only_changes"],
         )  # fmt: skip
         operator.timed, operator.seen = state["timed"], state["seen"]
+        operator.dated = state["dated"]
         operator.order = state["order"].tolist()
         operator.wait = dict(state["wait"])
         operator.repeats = state["repeats"].tolist()
@@ -470,9 +484,9 @@ def _scores(
 
 def _folded(combination: Combination, values: list[Floats], streams: list[int]) -> Floats:
     if combination.function == "MIN":
-        return np.minimum.reduce(values)
+        return np.asarray(np.minimum.reduce(values))
     if combination.function == "MAX":
-        return np.maximum.reduce(values)
+        return np.asarray(np.maximum.reduce(values))
     together = np.zeros(len(values[0]))
     for x, value in zip(streams, values, strict=True):
         if combination.function != "WEIGHTED_SUM":
@@ -505,6 +519,7 @@ def _part_state(part: _Partition) -> dict[str, Any]:
         "count": part.count, "done": part.done, "next": part.next,
         "at": np.array(part.at, np.int64), "value": np.array(part.value, np.float64),
         "object": np.array(part.object, np.int64), "stream": np.array(part.stream, np.int64),
+        "moment": np.array(part.moment, np.int64),
         "first_seen": np.array(list(part.first_seen.items()), np.int64).reshape(-1, 2),
         "objects": {str(i): each for i, each in enumerate(objects)}, "shown": shown,
     }  # fmt: skip
@@ -513,7 +528,7 @@ def _part_state(part: _Partition) -> dict[str, Any]:
 def _part_from(saved: dict[str, Any]) -> _Partition:
     part = _Partition()
     part.count, part.done, part.next = saved["count"], saved["done"], saved["next"]
-    for name in ("at", "value", "object", "stream"):
+    for name in ("at", "value", "object", "stream", "moment"):
         setattr(part, name, saved[name].tolist())
     part.first_seen = {int(x): int(at) for x, at in saved["first_seen"]}
     for each in saved["objects"].values():

@@ -1,4 +1,4 @@
-"""What the algorithms for incomplete streams have in common: records wait, steps pass, answers come.
+"""What algorithms for incomplete streams have in common: records wait, steps pass, answers come.
 
 Records wait until their step is due, in the order of their times; then the kernels store them,
 partition by partition (``kernels.sightings``). What is stored differs: all of the window (``SLA``),
@@ -36,6 +36,7 @@ from crestline.kernels.sightings import (
     Arrivals,
     Setting,
     Told,
+    chosen,
     gather,
     run,
 )
@@ -70,9 +71,9 @@ class IncompleteOperator:
         only_changes: bool = False,
         trusting: bool = False,
     ) -> None:
-        """As ``certain.steps.StepOperator``; ``combination`` says what is combined and how. If it is
-        ``trusting``, nothing is remembered of values that were forgotten: a repeat of such a value
-        is taken for a first one."""
+        """As ``certain.steps.StepOperator``; ``combination`` says what is combined and how. If it
+        is ``trusting``, nothing is remembered of values that were forgotten: a repeat of such a
+        value is taken for a first one."""
         if k < 1:
             raise CrestlineError(f"k must be at least 1, not {k}")
         self.k, self.window, self.slide = k, window, slide
@@ -80,6 +81,7 @@ class IncompleteOperator:
         self.panes = unit_panes(window, slide)
         self.seen = 0
         self._timed: bool | None = None
+        self._dated = False
         self._order = np.arange(combination.streams or 0)
         self._parts: list[Part] = []
         self._last = np.zeros(0, np.int64)  # by partition: from when on its window is empty
@@ -111,6 +113,8 @@ class IncompleteOperator:
             return np.empty(0, np.int64)
         self._check_streams(sighting.stream)
         at = np.zeros(count, np.int64) if times is None else np.asarray(times, np.int64)
+        if sighting.moment is not None:
+            at, self._dated = np.asarray(sighting.moment, np.int64), True
         latest = int(self._wait.at[-1]) if len(self._wait.at) else _LONG_AGO
         if not is_ascending(at) or at[0] < latest or self._step_at(int(at[0])) <= self._closed:
             raise CrestlineError("values must come in the order of their times")
@@ -175,8 +179,8 @@ class IncompleteOperator:
         panes = self.panes
         width = self.window if panes.on_arrival else panes.width
         return Setting(
-            self.k, self.only_changes, panes.on_arrival, self._timed is not True, panes.length,
-            width or 0, panes.slide, self.window is None, self.listed,
+            self.k, self.only_changes, panes.on_arrival, self._timed is not True, self._dated,
+            panes.length, width or 0, panes.slide, self.window is None, self.listed,
         )  # fmt: skip
 
     @property
@@ -205,7 +209,7 @@ class IncompleteOperator:
                 mine = arrived
             else:
                 places = order[starts[p] : starts[p + 1]]
-                mine = Arrivals(*(field[places] for field in arrived))
+                mine = chosen(arrived, places)
             told.append(self._run(int(p), mine, until))
         return self._collect(np.flatnonzero(active), told)
 
@@ -218,9 +222,9 @@ class IncompleteOperator:
             panes = self.panes
             end = until + 1 if panes.on_arrival else until * panes.slide * panes.length
             due = int(np.searchsorted(wait.at, end))
-        self._wait = Arrivals(*(field[due:] for field in wait))
+        self._wait = chosen(wait, slice(due, None))
         self._wait_partition = partition[due:]
-        return Arrivals(*(np.ascontiguousarray(field[:due]) for field in wait)), partition[:due]
+        return chosen(wait, slice(0, due)), partition[:due]
 
     def _run(self, p: int, arrived: Arrivals, until: int) -> Told:
         part, setting = self._parts[p], self._setting
@@ -233,8 +237,9 @@ class IncompleteOperator:
             refused = np.empty(stop - first, np.int64)
             limit = until if stop == total else _LONG_AGO
             part.shown, told, repeats = run(
-                setting, rule, terms, *part.arrays, part.guard, part.stamps, arrived, first, stop,
-                limit, part.shown, told, refused,
+                setting, rule, terms, part.meta, part.edge, part.stored, part.objects, part.lists,
+                part.heaps, part.table, part.guard, part.stamps, arrived, first, stop, limit,
+                part.shown, told, refused,
             )  # fmt: skip
             if repeats:
                 self._repeats.append(arrived.id[refused[:repeats]])
@@ -380,7 +385,7 @@ class IncompleteOperator:
                 for name in ("function", "streams", "low", "high", "repeats", "at_most", "once")
             },
             "weights": np.array(combination.weights, np.float64),
-            "seen": self.seen, "timed": self._timed, "closed": self._closed,
+            "seen": self.seen, "timed": self._timed, "dated": self._dated, "closed": self._closed,
             "order": self._order, "last": self._last,
             "wait": {name: getattr(self._wait, name) for name in Arrivals._fields},
             "wait_partition": self._wait_partition,
@@ -397,6 +402,7 @@ class IncompleteOperator:
             only_changes=state["only_changes"], trusting=state["trusting"],
         )  # fmt: skip
         operator.seen, operator._timed = state["seen"], state["timed"]
+        operator._dated = state["dated"]
         operator._closed, operator._order = state["closed"], state["order"].copy()
         operator._last = state["last"].copy()
         operator._wait = Arrivals(*(state["wait"][name].copy() for name in Arrivals._fields))

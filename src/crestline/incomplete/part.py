@@ -34,7 +34,7 @@ from crestline.kernels.sightings import (
     Shown,
     rebuild,
 )
-from crestline.kernels.sketches import MAPS, BITS, new_stamps
+from crestline.kernels.sketches import BITS, MAPS, new_stamps
 from crestline.types import Ints
 
 #: What is told of observations and objects in a state: the rest is found again.
@@ -70,13 +70,6 @@ class Part:
         self.sums, self.counts = np.zeros(streams), np.zeros(streams)  # of values, by stream
         if listed:
             self.meta = np.concatenate((self.meta, np.zeros(streams, np.int64)))
-
-    @property
-    def arrays(self) -> tuple[Any, ...]:
-        """For kernels."""
-        return (
-            self.meta, self.edge, self.stored, self.objects, self.lists, self.heaps, self.table,
-        )  # fmt: skip
 
     @property
     def values(self) -> int:
@@ -209,7 +202,10 @@ class Part:
         self.shown = Shown(state["shown.slot"].copy(), state["shown.id"].copy(), numbers)
         self.swept = count
         self.sums, self.counts = state["sums"].copy(), state["counts"].copy()
-        rebuild(setting, rule, terms, *self.arrays)
+        rebuild(
+            setting, rule, terms, self.meta, self.edge, self.stored, self.objects, self.lists,
+            self.heaps, self.table,
+        )  # fmt: skip
 
 
 def _records(shape: int | tuple[int, int], kind: np.dtype[Any]) -> Any:

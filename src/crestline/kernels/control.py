@@ -6,7 +6,7 @@ import numpy as np
 
 from crestline.kernels.compile import kernel
 from crestline.kernels.objects import SCORE, SIZES, find, mixed
-from crestline.types import Bools, Floats, Ints, Records
+from crestline.types import Bools, Floats, Ints, Places, Records
 
 
 @kernel
@@ -20,10 +20,8 @@ def in_class(high: Ints, low: Ints, level: int) -> Bools:
 
 @kernel
 def missing(
-    meta: Ints, edge: Floats, stored: Records, objects: Records, lists: Records, heaps: Ints,
-    table: Ints, exact_meta: Ints, exact_edge: Floats, exact_stored: Records, exact: Records,
-    exact_lists: Records, exact_heaps: Ints, exact_table: Ints, kth: float,
-) -> Floats:  # fmt: skip
+    objects: Records, table: Places, exact_meta: Ints, exact: Records, exact_heaps: Ints, kth: float
+) -> Floats:
     """The scores of the exact objects that score more than the k-th one shown, but are not known
     with that score."""
     found = np.empty(exact_meta[SIZES + SCORE])

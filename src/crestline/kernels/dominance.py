@@ -29,7 +29,7 @@ from crestline.kernels.sightings import (
     refresh,
     take_out,
 )
-from crestline.types import Floats, Ints, Records
+from crestline.types import Floats, Ints, Places, Records
 
 #: By how much sums of repeats may differ with the order in which they are added, relatively.
 _ROUNDING = 1e-12
@@ -40,8 +40,8 @@ def expected_most(
     rule: Rule, order: Ints, weights: Floats, count: Ints, total: Floats, active: int, seen: int,
     chance: Floats,
 ) -> float:  # fmt: skip
-    """The score an object can be expected to reach at most: a stream on which it was not seen counts
-    as much as it is probable, given one of those on which it was."""
+    """The score an object can be expected to reach at most: a stream on which it was not seen
+    counts as much as it is probable, given one of those on which it was."""
     best = 0.0
     if rule.function == MIN:
         best = np.inf
@@ -131,7 +131,7 @@ def _judge(
 @kernel
 def sweep(
     setting: Setting, rule: Rule, terms: Terms, meta: Ints, edge: Floats, stored: Records,
-    objects: Records, lists: Records, heaps: Ints, table: Ints, chance: Floats,
+    objects: Records, lists: Records, heaps: Ints, table: Places, chance: Floats,
 ) -> None:  # fmt: skip
     """Forget what no instance of the k dominance set needs; by what is probable, if ``chance`` says
     how probable it is that an object is seen on one stream, given another."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from crestline.kernels.compile import kernel
-from crestline.types import Ints
+from crestline.types import Bytes, Floats, Ints
 
 _ALL = (1 << 63) - 1
 _FIRST, _SECOND = 0x1E3779B97F4A7C15, 0x2545F4914F6CDD1D
@@ -22,7 +22,7 @@ def _stirred(h: int, factor: int) -> int:
 
 
 @kernel
-def text_keys(offsets: Ints, data: Ints) -> tuple[Ints, Ints, Ints]:
+def text_keys(offsets: Ints, data: Bytes) -> tuple[Ints, Ints, Ints]:
     """For texts that stand one after the other in ``data``: two halves of the key, and the first
     eight bytes as a number whose order is that of the bytes."""
     count = len(offsets) - 1
@@ -45,7 +45,7 @@ def text_keys(offsets: Ints, data: Ints) -> tuple[Ints, Ints, Ints]:
 
 
 @kernel
-def moment_order(at: Ints, high: Ints, low: Ints, stream: Ints, value: Ints) -> Ints:
+def moment_order(at: Ints, high: Ints, low: Ints, stream: Ints, value: Floats) -> Ints:
     """Places in which observations of one moment stand by object, stream and value, the larger one
     first; times must be ascending."""
     order = np.arange(len(at))
@@ -61,7 +61,7 @@ def moment_order(at: Ints, high: Ints, low: Ints, stream: Ints, value: Ints) -> 
 
 
 @kernel
-def _after(high: Ints, low: Ints, stream: Ints, value: Ints, a: int, b: int) -> bool:
+def _after(high: Ints, low: Ints, stream: Ints, value: Floats, a: int, b: int) -> bool:
     if high[a] != high[b]:
         return bool(high[a] > high[b])
     if low[a] != low[b]:
@@ -75,7 +75,7 @@ def _after(high: Ints, low: Ints, stream: Ints, value: Ints, a: int, b: int) -> 
 
 @kernel
 def _sort(
-    order: Ints, start: int, size: int, high: Ints, low: Ints, stream: Ints, value: Ints
+    order: Ints, start: int, size: int, high: Ints, low: Ints, stream: Ints, value: Floats
 ) -> None:
     """Heap sort."""
     for turn in range(size // 2 + size - 1):

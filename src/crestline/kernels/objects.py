@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from crestline.kernels.compile import kernel
-from crestline.types import Ints, Records
+from crestline.types import Ints, Places, Records
 
 LONG_AGO = -(1 << 62)
 #: The heaps: by score, by upper bound, by when it is not hidden any more, what objects are certain
@@ -262,7 +262,7 @@ def leading(
 
 
 @kernel
-def find(objects: Records, table: Ints, high: int, low: int) -> int:
+def find(objects: Records, table: Places, high: int, low: int) -> int:
     """The slot of an object, or -1."""
     last = len(table) - 1
     at = mixed(high, low) & last
@@ -275,7 +275,7 @@ def find(objects: Records, table: Ints, high: int, low: int) -> int:
 
 
 @kernel
-def enter(objects: Records, table: Ints, slot: int) -> None:
+def enter(objects: Records, table: Places, slot: int) -> None:
     """Write a slot into the table."""
     last = len(table) - 1
     at = mixed(objects[slot].high, objects[slot].low) & last
@@ -285,7 +285,7 @@ def enter(objects: Records, table: Ints, slot: int) -> None:
 
 
 @kernel
-def enter_all(meta: Ints, objects: Records, table: Ints) -> None:
+def enter_all(meta: Ints, objects: Records, table: Places) -> None:
     """Write all slots that are in use into an empty table."""
     for slot in range(meta[USED]):
         if objects[slot].id >= 0:
@@ -293,7 +293,7 @@ def enter_all(meta: Ints, objects: Records, table: Ints) -> None:
 
 
 @kernel
-def _erase(objects: Records, table: Ints, slot: int) -> None:
+def _erase(objects: Records, table: Places, slot: int) -> None:
     last = len(table) - 1
     at = mixed(objects[slot].high, objects[slot].low) & last
     while table[at] != slot:
@@ -314,7 +314,14 @@ def _erase(objects: Records, table: Ints, slot: int) -> None:
 
 @kernel
 def new_object(
-    meta: Ints, heaps: Ints, objects: Records, table: Ints, high: int, low: int, code: int, id: int
+    meta: Ints,
+    heaps: Ints,
+    objects: Records,
+    table: Places,
+    high: int,
+    low: int,
+    code: int,
+    id: int,
 ) -> int:
     """A slot for an object that was not there."""
     if meta[FREE] > 0:
@@ -349,7 +356,7 @@ def clear(objects: Records, slot: int) -> None:
 
 
 @kernel
-def give_back(meta: Ints, heaps: Ints, objects: Records, table: Ints, slot: int) -> None:
+def give_back(meta: Ints, heaps: Ints, objects: Records, table: Places, slot: int) -> None:
     """The slot is free again."""
     _erase(objects, table, slot)
     objects[slot].id = -1

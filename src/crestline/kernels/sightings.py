@@ -46,7 +46,7 @@ from crestline.kernels.objects import (
 )
 from crestline.kernels.sketches import stamp
 from crestline.kernels.sorted_lists import enlist, ranked_by_lists, strike
-from crestline.types import Floats, Ints, Records
+from crestline.types import Floats, Ints, Places, Records
 
 #: Further entries of ``meta``: the last step handled; the last step at which anything came in; the
 #: step from which on the window is empty; how many objects were shown; observations stand from HEAD
@@ -80,8 +80,10 @@ class Setting(NamedTuple):
     k: int
     only_changes: bool
     on_arrival: bool
-    #: Whether positions rather than times delimit the window.
+    #: Whether positions rather than times delimit the window; and whether there are times all the
+    #: same, which break ties.
     counted: bool
+    dated: bool
     length: int
     width: int
     slide: int
@@ -98,9 +100,14 @@ class Arrivals(NamedTuple):
     code: Ints
     stream: Ints
     value: Floats
-    #: Times; unused where positions count.
+    #: Times, if there are any.
     at: Ints
     id: Ints
+
+
+def chosen(arrivals: Arrivals, places: Ints | slice) -> Arrivals:
+    """Some of the observations, contiguous in memory."""
+    return Arrivals._make(np.ascontiguousarray(field[places]) for field in arrivals)
 
 
 class Shown(NamedTuple):
@@ -143,7 +150,7 @@ def _note(meta: Ints, edge: Floats, score: float, latest: int, bound: float, oth
 @kernel
 def refresh(
     setting: Setting, rule: Rule, order: Ints, weights: Floats, meta: Ints, edge: Floats,
-    stored: Records, objects: Records, lists: Records, heaps: Ints, table: Ints, slot: int,
+    stored: Records, objects: Records, lists: Records, heaps: Ints, table: Places, slot: int,
     step: int, count: Ints, total: Floats,
 ) -> None:  # fmt: skip
     """Bring an object up to date after its values have changed; forget it if none is left, unless
@@ -178,7 +185,7 @@ def refresh(
 @kernel
 def take_out(
     setting: Setting, meta: Ints, edge: Floats, objects: Records, lists: Records, heaps: Ints,
-    table: Ints, slot: int,
+    table: Places, slot: int,
 ) -> None:  # fmt: skip
     """An object without values takes part in nothing any more."""
     if setting.listed:
@@ -233,7 +240,7 @@ def _step_of(setting: Setting, at: int) -> tuple[int, int]:
 @kernel
 def _let_go(
     setting: Setting, rule: Rule, order: Ints, weights: Floats, meta: Ints, edge: Floats,
-    stored: Records, objects: Records, lists: Records, heaps: Ints, table: Ints, step: int,
+    stored: Records, objects: Records, lists: Records, heaps: Ints, table: Places, step: int,
     count: Ints, total: Floats,
 ) -> None:  # fmt: skip
     """Observations leave; objects that were hidden count again."""
@@ -305,7 +312,7 @@ def _sort_codes(objects: Records, found: Ints, start: int, size: int) -> None:
 @kernel
 def look(
     setting: Setting, rule: Rule, order: Ints, weights: Floats, meta: Ints, edge: Floats,
-    objects: Records, lists: Records, heaps: Ints, table: Ints, shown: Shown,
+    objects: Records, lists: Records, heaps: Ints, table: Places, shown: Shown,
 ) -> tuple[bool, Shown]:  # fmt: skip
     """Work out the answer; whether it is another than the one shown."""
     k = setting.k
@@ -347,7 +354,8 @@ def look(
         )
         slots[j], ids[j] = slot, objects[slot].id
         numbers[0, j], numbers[1, j], numbers[2, j] = score, bound, sure
-        numbers[3, j], numbers[4, j] = objects[slot].latest, objects[bounds[j]].bound
+        numbers[3, j] = objects[slot].latest
+        numbers[4, j] = objects[bounds[j]].bound if j < len(bounds) else -np.inf
     meta[SHOWN] = number
     edge[RIVAL] = rival
     edge[KTH] = edge[KTH_TIME] = -np.inf
@@ -359,7 +367,7 @@ def look(
 @kernel
 def pass_steps(
     setting: Setting, rule: Rule, order: Ints, weights: Floats, meta: Ints, edge: Floats,
-    stored: Records, objects: Records, lists: Records, heaps: Ints, table: Ints, until: int,
+    stored: Records, objects: Records, lists: Records, heaps: Ints, table: Places, until: int,
     shown: Shown, told: Told, count: Ints, total: Floats,
 ) -> tuple[Shown, Told]:  # fmt: skip
     """Handle all steps up to ``until``."""
@@ -398,7 +406,7 @@ def pass_steps(
 @kernel
 def run(
     setting: Setting, rule: Rule, terms: Terms, meta: Ints, edge: Floats, stored: Records,
-    objects: Records, lists: Records, heaps: Ints, table: Ints, guard: Records, stamps: Ints,
+    objects: Records, lists: Records, heaps: Ints, table: Places, guard: Records, stamps: Ints,
     arrivals: Arrivals, first: int, stop: int, until: int, shown: Shown, told: Told, refused: Ints,
 ) -> tuple[Shown, Told, int]:  # fmt: skip
     """Take in observations ``first`` to ``stop``, then handle all steps up to ``until``, or as many
@@ -457,7 +465,7 @@ def run(
         meta[TAIL] += 1
         stored[i].value = values[a]
         stored[i].leaves = leaves
-        stored[i].at = at
+        stored[i].at = times[a] if setting.dated else at
         stored[i].slot = slot
         stored[i].older = newest
         stored[i].stream = stream
@@ -487,7 +495,7 @@ def run(
 @kernel
 def rebuild(
     setting: Setting, rule: Rule, terms: Terms, meta: Ints, edge: Floats, stored: Records,
-    objects: Records, lists: Records, heaps: Ints, table: Ints,
+    objects: Records, lists: Records, heaps: Ints, table: Places,
 ) -> None:  # fmt: skip
     """Find everything again from the observations, and from the keys, ids and marks of objects."""
     order, weights = terms

@@ -1,10 +1,10 @@
-"""How many objects were seen on some streams together: sketches of Flajolet and Martin with a window.
+"""How many objects were seen on some streams together: sketches of Flajolet and Martin, windowed.
 
-A stream has `MAPS` maps of `BITS` bits. An object sets one bit of one map, the b-th with probability
-2 ** -(b + 1). In place of a bit stands the step until which it is set (Datar et al.): so a sketch
-forgets what has left the window. The union of streams is the union of their bits, and from how many
-of them are not set follows how many objects there are (as Estan et al. count, which is closer than
-the mean place of the first bit that is not set where objects are few).
+A stream has `MAPS` maps of `BITS` bits. An object sets one bit of one map, the b-th of them with
+probability 2 ** -(b + 1). In place of a bit stands the step until which it is set (Datar et al.):
+so a sketch forgets what has left the window. The union of streams is the union of their bits, and
+from how many of them are not set follows how many objects there are (as Estan et al. count, which
+is closer than the mean place of the first bit that is not set where objects are few).
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ def estimated(stamps: Ints, streams: int, step: int) -> float:
 
 @kernel
 def chances(stamps: Ints, step: int) -> Floats:
-    """By pairs: the share of the objects of the first stream that are on the second one too."""
+    """By pairs: how probable it is that an object of the first stream comes on the second one too,
+    if it has not yet. Of those that are on both, half came on the second one first."""
     streams = len(stamps)
     size = np.empty(streams)
     for x in range(streams):
@@ -69,8 +70,8 @@ def chances(stamps: Ints, step: int) -> Floats:
     chance = np.zeros((streams, streams))
     for x in range(streams):
         for y in range(x):
-            both = size[x] + size[y] - estimated(stamps, (1 << x) | (1 << y), step)
+            half = (size[x] + size[y] - estimated(stamps, (1 << x) | (1 << y), step)) / 2
             for a, b in ((x, y), (y, x)):
-                if size[a] > 0.0:
-                    chance[a, b] = min(1.0, max(0.0, both / size[a]))
+                if size[a] > half:
+                    chance[a, b] = min(1.0, max(0.0, half / (size[a] - half)))
     return chance

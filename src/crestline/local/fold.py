@@ -168,7 +168,7 @@ class Fold:
                 self._compact()
 
     def _release(self, admitted: Admitted | None, watermark: int | None) -> Iterator[Named]:
-        """Records that wait for their turn, and the results of those whose turn it is (None: all)."""
+        """Let records wait for their turn; the results of those whose turn it is (None: all)."""
         assert self._reorder is not None
         admitted = self._reorder.release(admitted, watermark)
         if self._counted:
@@ -178,8 +178,8 @@ class Fold:
             self._observe(part)
             self._count_window(part)
             assert part.time is not None
-            until = int(part.time[-1]) - self.query.window.panes.on_arrival
-            yield from self._advance(until)  # those to come are not earlier
+            # Those to come are not earlier.
+            yield from self._advance(int(part.time[-1]) - self.query.window.panes.on_arrival)
         until = self._due_until()
         if watermark is not None and until is not None and self._passes_a_window_end(until):
             yield from self._advance(until)
@@ -217,7 +217,7 @@ class Fold:
         if self._counted or self.query.window.panes.on_arrival:
             rows = max(1, int(_PORTION / self._views.rows_a_record))
         else:
-            rows = len(admitted)
+            rows = max(1, len(admitted))
         for start in range(0, len(admitted), rows):
             yield admitted.slice(start, min(start + rows, len(admitted)))
 

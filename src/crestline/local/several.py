@@ -96,9 +96,14 @@ class Several:
             engine.rejects.add_table(rejected)
             engine.metrics.rejected = dict(engine.rejects.counts)
 
-    def take_rejects(self) -> pa.Table:
-        """The records set aside since the last call; a bundle tells of each once."""
-        taken = [engine.rejects.take() for engine in self._engines]
+    def take_rejects(self, silent: frozenset[str] = frozenset()) -> pa.Table:
+        """The records set aside since the last call; a bundle tells of each once, and one of
+        ``silent`` queries of none."""
+        taken = [
+            rejects
+            for engine in self._engines
+            if (rejects := engine.rejects.take()) and not silent.issuperset(engine.fold.queries)
+        ]
         removed, self._removed = self._removed, []
         return pa.concat_tables([REJECTS.empty_table(), *removed, *taken])
 

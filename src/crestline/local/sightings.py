@@ -1,28 +1,33 @@
-"""What objects with several values add to a run: keys of objects, numbers of streams, and names that
-decide where numbers cannot.
+"""What objects with several values add to a run: keys of objects, numbers of streams, and names
+that decide where numbers cannot.
 
 An operator knows an object by a key of two integers, made from its value: the value itself where it
-is a whole number or a time, else a hash of 128 bits. So nothing has to be remembered of objects that
-come and go. Streams are few: they are numbered as the query lists them, or as they first appear.
+is a whole number or a time, else a hash of 128 bits. So nothing has to be remembered of objects
+that come and go. Streams are few: they are numbered as the query lists them, or as they first
+appear.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from crestline.core.errors import SourceError
 from crestline.core.operator import ObjectOperator, Operator, Reported, Sighting
 from crestline.core.order import sort_codes
+from crestline.core.window import counts_rows
 from crestline.incomplete.combination import MOST_STREAMS
 from crestline.kernels.keys import moment_order, text_keys
 from crestline.language import Query
 from crestline.local.gate import Admitted, stream_names
 from crestline.types import Ints
+
+T = TypeVar("T", bound=npt.NDArray[Any])
 
 
 def of_objects(operator: Operator) -> ObjectOperator:
@@ -37,19 +42,23 @@ class Sightings:
         """``k`` objects are reported at most."""
         assert query.combine is not None
         self._k, self._stream = k, query.stream
+        self._counted = counts_rows(query.window)
         self._known = query.known_streams
         self._names: list[str] = list(self._known or ())
 
     def of(self, admitted: Admitted) -> tuple[Admitted, Sighting]:
         """A batch in the order in which its records count, and whose values they are."""
-        high, low, code = _keys(admitted.columns.column("o"))
-        stream = self._numbers(admitted.columns.column("s"))
+        high, low, code = map(_own, _keys(admitted.columns.column("o")))
+        admitted = replace(admitted, score=_own(admitted.score))
         if admitted.time is not None:
+            admitted = replace(admitted, time=_own(admitted.time))
+        stream = self._numbers(admitted.columns.column("s"))
+        if admitted.time is not None and not self._counted:  # else names have settled the order
             order = moment_order(admitted.time, high, low, stream, admitted.score)
             if (order[1:] < order[:-1]).any():
                 sighting = Sighting(high, low, code, stream).take(order)
                 return admitted.take(order), sighting
-        return admitted, Sighting(high, low, code, stream)
+        return admitted, Sighting(high, low, code, stream, admitted.time if self._counted else None)
 
     def _numbers(self, column: pa.ChunkedArray) -> Ints:
         texts = stream_names(column).combine_chunks().dictionary_encode()
@@ -111,6 +120,12 @@ class Sightings:
         self._names = list(state)
 
 
+def _own(array: T) -> T:
+    """The array, or a copy of one that is read-only as those of Arrow are: to numba that is another
+    type, and large kernels would be compiled for each mixture of the two."""
+    return array if array.flags.writeable else array.copy()
+
+
 def _whole(kind: pa.DataType) -> bool:
     return bool(
         pa.types.is_integer(kind)
@@ -158,6 +173,7 @@ def _chunk_keys(chunk: pa.Array) -> tuple[Ints, Ints, Ints]:
     buffers = texts.buffers()
     offsets = np.frombuffer(buffers[1], np.int64)[texts.offset : texts.offset + len(texts) + 1]
     data = np.frombuffer(buffers[2] or b"\0", np.uint8)
+    offsets.flags.writeable = data.flags.writeable = False  # whatever Arrow says: see ``_own``
     high, low, code = text_keys(offsets, data)
     if not pa.types.is_large_string(texts.type) or not (
         pa.types.is_string(kind) or pa.types.is_large_string(kind)

@@ -108,6 +108,39 @@ def rules_text(query: Query) -> str | None:
     )
 
 
+def combined_text(query: Query) -> str | None:
+    """What is combined, and across which streams; None of a query without COMBINE."""
+    combine, known = query.combine, query.known_streams
+    if combine is None:
+        return None
+    streams = "the streams that have appeared" if known is None else f"{len(known)} streams"
+    text = (
+        f"{combine.function} of {combine.value.sql} across {streams} of {combine.across}, for each"
+        f" {combine.object}; a stream without a value counts {combine.low:g}"
+    )
+    if combine.repeats is not None:
+        text += f"; up to {combine.at_most} values of a stream become one by {combine.repeats}"
+    return text
+
+
+def upper_text(query: Query) -> str | None:
+    """What the upper bounds rest on, or why there are none; None of a query without COMBINE."""
+    combine = query.combine
+    if combine is None:
+        return None
+    if query.known_streams is None:
+        return (
+            "nothing can be forgotten early, as any stream may still come: say which there are,"
+            f" ACROSS {combine.across} IN (...)"
+        )
+    if combine.high is None:
+        return (
+            "nothing can be forgotten early, as any value may still come: say between what they"
+            " lie, VALUES BETWEEN 0 AND ..."
+        )
+    return f"a stream without a value may still bring {combine.high:g}"
+
+
 _WHOLE = "the whole window"
 
 
@@ -140,6 +173,8 @@ def facts(plan: Plan) -> dict[str, Any]:
         "window": window_text(query),
         "semantics": semantics_text(query),
         "rules": rules_text(query),
+        "combines": combined_text(query),
+        "bounds": upper_text(query),
         "algorithm": plan.algorithm.name,
         "reason": plan.reason,
         "cost": plan.algorithm.cost,
@@ -160,6 +195,10 @@ def facts(plan: Plan) -> dict[str, Any]:
     }
 
 
+#: Facts that only some queries have.
+_OPTIONAL = ("semantics", "rules", "combines", "bounds")
+
+
 def explain(plan: Plan, name: str | None = None) -> str:
     """The plan as text, a fact a line; a query that has no name may be given one."""
     known = facts(plan)
@@ -167,7 +206,7 @@ def explain(plan: Plan, name: str | None = None) -> str:
     lines = [
         ("query", name or known["query"]),
         ("window", known["window"]),
-        *((name, known[name]) for name in ("semantics", "rules") if known[name] is not None),
+        *((name, known[name]) for name in _OPTIONAL if known[name] is not None),
         ("algorithm", f"{known['algorithm']}: {known['reason']}"),
         ("cost", known["cost"]),
     ]
@@ -203,6 +242,7 @@ def explain(plan: Plan, name: str | None = None) -> str:
                      f" order), at worst {known['worst_kept']:,} (scores that only fall)")
         )  # fmt: skip
     uncertain = plan.query.probability is not None
+    changing = uncertain or plan.query.combine is not None
     if plan.query.window.on is not None:
         remembered = "all records are" if uncertain else "all panes' best are"
         told = {
@@ -211,6 +251,8 @@ def explain(plan: Plan, name: str | None = None) -> str:
         }[plan.query.late]
         lines.append(("late", f"up to {duration(plan.query.lateness)} in any order; {told}"))
     moved = "; a probability that changes is a move" if uncertain else ""
+    if changing and not uncertain:
+        moved = "; a score or bound that changes is a move"
     emitted = {
         "SNAPSHOTS": "the whole answer each time" if uncertain else "the whole top k each time",
         "CHANGES": f"enter, leave and move only{moved}",

@@ -24,7 +24,6 @@ from crestline.local import Metrics, Results
 from crestline.local.doubt import refuse_rules_above_one
 from crestline.local.fold import LONG_AGO
 from crestline.local.gate import REJECTS
-from crestline.local.projection import columns_of, resolve
 from crestline.local.session import read_together, stream_of
 from crestline.local.sources import source
 from crestline.planner import arrange
@@ -34,9 +33,11 @@ from crestline.spark.files import (
     BAD_REASON,
     BAD_VALUE,
     CHUNK,
+    INPUT_BITS,
     FileStream,
     open_files,
 )
+from crestline.spark.inputs import open_inputs
 from crestline.spark.outcome import Outcome, read_outcome
 from crestline.spark.pipeline import pipeline
 from crestline.spark.progress import Progress, watching
@@ -82,24 +83,23 @@ class _Found:
 def _opened(
     session: SparkSession, group: dict[str, Query], streams: Mapping[str, Any], scratch: Path
 ) -> FileStream:
-    """The group's stream as files: what is in memory is written to some first."""
+    """The group's inputs as files: what is in memory is written to some first."""
     first = next(iter(group.values()))
-    data = stream_of(first, streams)
-    given = source(data, first.stream)
-    names = [name for query in group.values() for name in columns_of(query)]
-    columns: list[str] = []
-    if given.schema.names:
-        spelled = resolve(list(dict.fromkeys(names)), given.schema, first.stream)
-        columns = list(dict.fromkeys(spelled.values()))
-    if isinstance(data, str | os.PathLike):
-        return open_files(session, data, first.stream, columns)
-    path = scratch / f"{abs(hash(first.stream))}.parquet"
-    schema = pa.schema([_plain(given.schema.field(name)) for name in columns])
-    with pq.ParquetWriter(path, schema) as writer:
-        for batch in given.read(columns):
-            table = pa.table(batch) if isinstance(batch, pa.RecordBatch) else batch
-            writer.write_table(table.select(columns).cast(schema))
-    return replace(open_files(session, path, first.stream, columns), typed=given.typed)
+    data = {name: stream_of(first, streams, name) for name in first.inputs}
+    given = {name: source(data[name], name) for name in first.inputs}
+
+    def opened(name: str, columns: list[str]) -> FileStream:
+        if isinstance(data[name], str | os.PathLike):
+            return open_files(session, data[name], name, columns)
+        path = scratch / f"{len(list(scratch.iterdir()))}.parquet"
+        schema = pa.schema([_plain(given[name].schema.field(column)) for column in columns])
+        with pq.ParquetWriter(path, schema) as writer:
+            for batch in given[name].read(columns):
+                table = pa.table(batch) if isinstance(batch, pa.RecordBatch) else batch
+                writer.write_table(table.select(columns).cast(schema))
+        return replace(open_files(session, path, name, columns), typed=given[name].typed)
+
+    return open_inputs(group, given, opened)
 
 
 def _plain(field: pa.Field) -> pa.Field:
@@ -123,9 +123,7 @@ def _run_group(given: FileStream, group: dict[str, Query], told: bool) -> dict[s
     for bundle in arrange(group):
         first, query = next(iter(bundle.queries)), bundle.plan.query
         before, late = _chunks_before(found[first], query)
-        ledger = found[first].ledger
-        bad = ledger is not None and bool(ledger["rejected"])
-        if late or (bad and told):
+        if late or (told and found[first].rejected):
             careful = replace(reading, before=before, keep_rejects=True)
             if late and query.late == "REVISE":
                 # Corrections depend on what came when: all records are replayed, in one place.
@@ -138,7 +136,7 @@ def _run_group(given: FileStream, group: dict[str, Query], told: bool) -> dict[s
             if rows_in is not None:
                 metrics.rows_filtered += rows_in - metrics.rows_in
                 metrics.rows_in = rows_in
-            results[name] = _Found(outcome.rows, _numbered(outcome), metrics)
+            results[name] = _Found(outcome.rows, _numbered(outcome, query), metrics)
     return results
 
 
@@ -166,30 +164,38 @@ def _pass(
 
 
 def _chunks_before(outcome: Outcome, query: Query) -> tuple[dict[int, int], bool]:
-    """The largest event time in all chunks before each, and whether any record is late."""
+    """The largest event time in all chunks of the same input before each, and whether any record
+    is late."""
     if outcome.ledger is None:
         return {}, False
     before: dict[int, int] = {}
     late = False
-    latest = LONG_AGO
+    latest, input_before = LONG_AGO, 0
     for chunk, _, earliest, newest, out_of_order in sorted(outcome.ledger["chunks"]):
+        if chunk >> INPUT_BITS != input_before:
+            latest, input_before = LONG_AGO, chunk >> INPUT_BITS
         before[chunk] = latest
         late |= bool(out_of_order) or earliest < latest - query.lateness
         latest = max(latest, newest)
     return before, late and query.window.on is not None
 
 
-def _numbered(outcome: Outcome) -> pa.Table:
-    """Rejects by their rows in the stream."""
+def _numbered(outcome: Outcome, query: Query) -> pa.Table:
+    """Rejects by their rows in the stream; those of several inputs by their rows in each."""
     rejects = outcome.rejects
     if rejects.num_rows == 0 or outcome.ledger is None:
         return REJECTS.empty_table()
     chunks = np.array(sorted(outcome.ledger["chunks"]), np.int64)
     first = np.cumsum(chunks[:, 1]) - chunks[:, 1]
+    number = chunks[:, 0] >> INPUT_BITS
+    first -= first[np.searchsorted(number, number)]
     of = np.searchsorted(chunks[:, 0], np.asarray(rejects.column("chunk").to_numpy()))
     rows = first[of] + np.asarray(rejects.column("row").to_numpy())
     rejects = rejects.set_column(1, "row", pa.array(rows)).drop_columns(["chunk"])
-    return rejects.take(np.argsort(rows, kind="stable")).cast(REJECTS)
+    if query.others:
+        names = pa.array(query.inputs).take(pa.array(number[of]))
+        rejects = rejects.set_column(0, "stream", names)
+    return rejects.take(np.lexsort((rows, number[of]))).cast(REJECTS)
 
 
 def _refuse_bad(found: dict[str, _Found], queries: dict[str, Query]) -> None:

@@ -20,6 +20,7 @@ from crestline.language import Query
 from crestline.local.projection import check_role_types, columns_of, resolve, roles
 from crestline.local.rows import RowBuilder
 from crestline.planner import Bundle
+from crestline.spark.spread import by_object, spread_by
 from crestline.spark.stages import Member
 
 if TYPE_CHECKING:
@@ -77,8 +78,9 @@ def project(
                 continue
             columns[role] = selected.add(query, expression)
         bucket: str | int = crc32(next(iter(bundle.queries)).encode()) % buckets
-        if query.partition_by and buckets > 1:
-            bucket = selected.add_bucket([columns[f"p{i}"] for i in _partition(query)], buckets)
+        spread = spread_by(bundle.plan)
+        if spread and buckets > 1:
+            bucket = selected.add_bucket([columns[role] for role in spread], buckets)
         members.append((number, bundle, columns, bucket))
     projected = selected.frame(extra)
     fields = {field.name: field for field in projected.schema.fields}
@@ -89,14 +91,11 @@ def project(
         texts = check_role_types(bundle.plan.query, arrow, typed)
         named = tuple((name, str(query)) for name, query in bundle.queries.items())
         roles_of = arrow.serialize().to_pybytes()
-        found.append(Member(number, named, columns, roles_of, bucket, texts))
+        shards = by_object(bundle.plan) and isinstance(bucket, str)
+        found.append(Member(number, named, columns, roles_of, bucket, texts, shards))
         for query in _each_kind(bundle.queries):
             schemas.append(_result_struct(query, arrow, columns, fields))
     return Projected(projected, tuple(found), tuple(schemas))
-
-
-def _partition(query: Query) -> range:
-    return range(len(query.partition_by))
 
 
 class _Selection:

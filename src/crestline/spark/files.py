@@ -42,6 +42,7 @@ __all__ = [
     "BAD_REASON",
     "BAD_VALUE",
     "CHUNK",
+    "INPUT_BITS",
     "FileStream",
     "open_files",
     "wait_for_files",
@@ -53,6 +54,8 @@ CHUNK = "__crestline_chunk"
 
 _PARQUET, _CSV = (".parquet", ".pq"), (".csv", ".tsv")
 _START_BITS = 40
+#: Above them, the number of the input where there are several; below, as many files as fit.
+INPUT_BITS = 57
 #: What means something in Hadoop's globs; a name may hold them.
 _SPECIAL = "\\*?[]{}"
 

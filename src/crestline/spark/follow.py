@@ -11,7 +11,7 @@ import json
 import os
 import re
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,12 +23,15 @@ from crestline.core.errors import CrestlineError, PlanError, RecordError, StateE
 from crestline.language import Query
 from crestline.local import Metrics
 from crestline.local.doubt import refuse_rules_above_one
-from crestline.local.projection import columns_of, resolve
+from crestline.local.session import stream_of
 from crestline.local.sources import source
+from crestline.planner import arrange
 from crestline.spark.failures import explained, explaining
-from crestline.spark.files import BAD_COLUMN, BAD_REASON, BAD_VALUE, open_files
+from crestline.spark.files import BAD_COLUMN, BAD_REASON, BAD_VALUE, FileStream, open_files
+from crestline.spark.inputs import open_inputs
 from crestline.spark.outcome import read_outcome
 from crestline.spark.pipeline import BUCKETS, pipeline
+from crestline.spark.spread import spread_by
 from crestline.spark.stages import Reading
 
 if TYPE_CHECKING:
@@ -80,13 +83,13 @@ class Checkpoint:
             raise StateError(
                 f"{folder} is no checkpoint of Crestline: name an empty or a new folder"
             )
-        partitioned = any(query.partition_by for query in queries.values())
+        spread = any(spread_by(bundle.plan) for bundle in arrange(queries))
         identity = {
             "format": _FORMAT,
             "state_version": state.VERSION,
             "id": uuid.uuid4().hex,
             "queries": wanted,
-            "buckets": buckets or (BUCKETS if partitioned else 1),
+            "buckets": buckets or (BUCKETS if spread else 1),
         }
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -151,11 +154,15 @@ def trigger_options(text: str) -> dict[str, Any]:
 
 @dataclass
 class Follow:
-    """Queries over one growing folder; ``start`` it, then ``wait``, and ``stop`` in any case."""
+    """Queries over one growing folder; ``start`` it, then ``wait``, and ``stop`` in any case.
+
+    Those with several inputs (``FROM a, b, c``) take a folder for each, by name. A record is late
+    by the event time of all of them: let LATENESS be as long as one may be behind another.
+    """
 
     session: SparkSession
     queries: dict[str, Query]
-    path: str
+    path: str | Mapping[str, str]
     checkpoint: Checkpoint
     sink: Sink
     trigger: str = "1 second"
@@ -169,14 +176,7 @@ class Follow:
         """Plan the queries and begin; errors in the query or the files are raised here."""
         options = trigger_options(self.trigger)
         with explaining():
-            first = next(iter(self.queries.values()))
-            given = source(os.path.abspath(self.path), first.stream)
-            names = [name for query in self.queries.values() for name in columns_of(query)]
-            spelled = resolve(list(dict.fromkeys(names)), given.schema, first.stream)
-            files = open_files(
-                self.session, self.path, first.stream, list(dict.fromkeys(spelled.values())),
-                follow=True, files_per_trigger=self.files_per_trigger,
-            )  # fmt: skip
+            files = self._opened()
             reading = Reading(keep_rejects=True)
             if BAD_REASON in files.frame.columns:
                 reading = Reading(keep_rejects=True, bad=(BAD_COLUMN, BAD_REASON, BAD_VALUE))
@@ -198,6 +198,20 @@ class Follow:
             writer = planned.outcome.writeStream.foreachBatch(take)
             writer = writer.option("checkpointLocation", str(self.checkpoint.folder.absolute()))
             self._query = writer.trigger(**options).start()
+
+    def _opened(self) -> FileStream:
+        first = next(iter(self.queries.values()))
+        paths = self.path if isinstance(self.path, Mapping) else {first.stream: self.path}
+        places: dict[str, str] = {name: stream_of(first, paths, name) for name in first.inputs}
+        given = {name: source(os.path.abspath(path), name) for name, path in places.items()}
+
+        def opened(name: str, columns: list[str]) -> FileStream:
+            return open_files(
+                self.session, places[name], name, columns,
+                follow=True, files_per_trigger=self.files_per_trigger,
+            )  # fmt: skip
+
+        return open_inputs(self.queries, given, opened)
 
     def _take(self, collected: pa.Table, number: int, members: Any) -> None:
         found = read_outcome(collected, members, self.queries)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +15,7 @@ from crestline.core.window import RangeWindow, RowsWindow, counts_rows
 from crestline.language import Query
 from crestline.local import Metrics
 from crestline.local.gate import table_from
+from crestline.local.shards import merged
 from crestline.spark.stages import LEDGER, TRAVELLING, Member
 
 
@@ -26,11 +28,22 @@ class Outcome:
     accounts: list[dict[str, Any]] = field(default_factory=list)
     #: How many queries share what is kept.
     sharing: int = 1
+    #: Whether buckets know of some of the objects each, so that several know a partition.
+    shards: bool = False
 
     @property
     def ledger(self) -> dict[str, Any] | None:
         """The account that counts each record once; None if there was no record at all."""
         return next((account for account in self.accounts if "totals" in account), None)
+
+    @property
+    def rejected(self) -> dict[str, int]:
+        """How many records were set aside, by reasons."""
+        found: Counter[str] = Counter()
+        for account in self.accounts:
+            found.update(account["aside"])
+            found.update(account.get("rejected", {}))
+        return dict(found)
 
     def metrics(self, query: Query, result_rows: int) -> Metrics:
         """The run's counts so far; of a streaming query since its checkpoint began."""
@@ -41,10 +54,11 @@ class Outcome:
         totals = ledger["totals"]
         metrics.rows_in, metrics.rows_filtered = totals["rows_in"], totals["filtered"]
         metrics.rows_late = totals["late"] + sum(a["late"] for a in self.accounts)
-        metrics.rejected = dict(ledger["rejected"])
+        metrics.rejected = self.rejected
         if metrics.rows_late and query.late == "DROP":
             metrics.rejected["late"] = metrics.rows_late
-        metrics.partitions = sum(a["partitions"] for a in self.accounts)
+        known = [account["partitions"] for account in self.accounts]
+        metrics.partitions = max(known) if self.shards else sum(known)
         metrics.kept = sum(a["kept"] for a in self.accounts)
         metrics.kept_peak = sum(a["kept_peak"] for a in self.accounts)
         metrics.window_records_peak = _window_peak(query, ledger, metrics)
@@ -62,6 +76,13 @@ class Outcome:
         for name in ("switches", "answered_exactly"):
             if name in found:
                 found[name] = sum(each[name] for each in told)
+        if "expected_precision" in found:
+            pairs = [(each["expected_precision"], each["compared"]) for each in told]
+            compared = sum(times for precision, times in pairs if precision is not None)
+            found["compared"] = compared
+            if compared:
+                total = sum(p * times for p, times in pairs if p is not None)
+                found["expected_precision"] = round(total / compared, 3)
         if "answering" in found:
             found["answering"] = ", ".join(sorted({each["answering"] for each in told}))
         return found
@@ -98,10 +119,14 @@ def read_outcome(
         together = pa.concat_tables([TRAVELLING.empty_table(), *rejects])
         accounts = [json.loads(payload) for payload in payloads["account"]]
         for name, _ in member.queries:
-            rows = in_order(pa.concat_tables(tables[name]), queries[name])
+            together_rows = pa.concat_tables(tables[name])
+            if member.shards:
+                together_rows = merged(queries[name], [together_rows])
+            rows = in_order(together_rows, queries[name])
             # What the queries of a member set aside is the same: it is told once.
             aside = together if name == member.name else TRAVELLING.empty_table()
-            found[name] = Outcome(rows, aside, accounts, len(member.queries))
+            sharing = len(member.queries)
+            found[name] = Outcome(rows, aside, accounts, sharing, member.shards)
     return found
 
 

@@ -6,12 +6,15 @@
                                         few rows                    state
 
 The state of all queries for one bucket of partitions is one binary value. A bucket is a hash of the
-PARTITION BY values; a query without PARTITION BY has one bucket. The watermark is ours: each task
+PARTITION BY values; a query without PARTITION BY has one bucket. With COMBINE it is a hash of the
+object too, where that can be: then the rows of all buckets are merged (``Merge``), which keeps no
+state, because all of them tell of a window end in the same round. The watermark is ours: each task
 tells every bucket how far time has come, so results come out in the very round that makes them due.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -20,12 +23,15 @@ import pyarrow as pa
 from crestline.core.errors import PlanError
 from crestline.language import Query
 from crestline.local import named_queries
-from crestline.planner import arrange
+from crestline.planner import Bundle, arrange
 from crestline.spark.catalyst import Projected, arrow_schema, project
+from crestline.spark.inputs import one_frame
+from crestline.spark.spread import spread_by
 from crestline.spark.stages import (
     OUTCOME,
     PRUNED,
     TRAVELLING,
+    Merge,
     Prune,
     Reading,
     Step,
@@ -37,8 +43,8 @@ from crestline.spark.stages import (
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-#: Buckets of a streaming query with PARTITION BY. They are part of a checkpoint, so the number must
-#: not depend on the machine of the day.
+#: Buckets of a streaming query whose records can be spread. They are part of a checkpoint, so the
+#: number must not depend on the machine of the day.
 BUCKETS = 16
 _MOST_BUCKETS = 1 << 16
 
@@ -50,8 +56,22 @@ class Pipeline:
     projected: Projected
     outcome: DataFrame
 
+    def merged(self) -> Pipeline:
+        """The same, with one answer where several buckets know of some of the objects each."""
+        from pyspark.sql import functions as F
+
+        split = sum(member.shards for member in self.projected.members)
+        if not split:
+            return self
+        # Spark cannot shuffle the rows of a stateful step as they are: they must be computed on.
+        member = F.coalesce("member", F.lit(-1)).alias("member")
+        others = [name for name in OUTCOME.names if name != "member"]
+        gathered = self.outcome.select(member, *others).repartition(split, "member")
+        merged = gathered.mapInArrow(Merge(self.projected.members), _ddl(OUTCOME))
+        return replace(self, outcome=merged)
+
     def results(self) -> DataFrame:
-        """The result rows of all queries."""
+        """The result rows of all queries, of an outcome that is ``merged``."""
         schema = self.projected.results
         stage = Unpack("rows", arrow_schema(schema).serialize().to_pybytes())
         return self.outcome.mapInArrow(stage, schema)
@@ -77,7 +97,7 @@ def pipeline(
     bundles = arrange(queries)  # says why not, before anything runs
     bounded = not frame.isStreaming
     if buckets is None:
-        buckets = _default_buckets(frame, queries, bounded)
+        buckets = _default_buckets(frame, bundles, bounded)
     if not 1 <= buckets <= _MOST_BUCKETS:
         raise PlanError(f"buckets is {buckets}; it goes from 1 to {_MOST_BUCKETS:,}")
     extra = tuple(name for name in (reading.chunk, *(reading.bad or ())) if name is not None)
@@ -95,8 +115,8 @@ def pipeline(
     return Pipeline(projected, outcome)
 
 
-def _default_buckets(frame: DataFrame, queries: dict[str, Query], bounded: bool) -> int:
-    if not any(query.partition_by for query in queries.values()):
+def _default_buckets(frame: DataFrame, bundles: list[Bundle], bounded: bool) -> int:
+    if not any(spread_by(bundle.plan) for bundle in bundles):
         return 1
     if not bounded:
         return BUCKETS
@@ -104,7 +124,7 @@ def _default_buckets(frame: DataFrame, queries: dict[str, Query], bounded: bool)
 
 
 def topk(
-    frame: DataFrame,
+    frame: DataFrame | Mapping[str, DataFrame],
     query: str | Query,
     *,
     buckets: int | None = None,
@@ -115,13 +135,19 @@ def topk(
     Streaming frames give an append-only stream of the rows that fall due; batch frames give the
     rows of a bounded run. A batch has no order of arrival: none of its records is late.
 
-    ``buckets`` is over how many pieces of state the partitions are spread. It is part of a
+    Of a query with several inputs (``FROM a, b, c``), give a dictionary with a frame for each. In a
+    stream a record is late by the event time of all of them: let LATENESS be as long as one input
+    may be behind another.
+
+    ``buckets`` is over how many pieces of state partitions and objects are spread. It is part of a
     streaming query's checkpoint. A streaming query tells in its progress, as the observed metrics
     of the name ``metrics``, what each round brought: ``result_rows``, ``rows_late`` and
     ``rows_rejected``, and the ``records_kept`` by then.
     """
-    planned = pipeline(frame, named_queries(query), buckets=buckets)
-    if frame.isStreaming and metrics is not None:
+    queries = named_queries(query)
+    together = one_frame(frame, queries)
+    planned = pipeline(together, queries, buckets=buckets).merged()
+    if together.isStreaming and metrics is not None:
         planned = replace(planned, outcome=_observed(planned.outcome, metrics))
     return planned.results()
 
@@ -133,13 +159,17 @@ def _observed(outcome: DataFrame, name: str) -> DataFrame:
     return outcome.observe(name, *(F.sum(count).alias(count) for count in counts))
 
 
-def rejects(frame: DataFrame, query: str | Query, *, buckets: int | None = None) -> DataFrame:
+def rejects(
+    frame: DataFrame | Mapping[str, DataFrame], query: str | Query, *, buckets: int | None = None
+) -> DataFrame:
     """The records that ``topk`` sets aside, with reasons: a run of its own over the same frame.
 
     Of late records those are told that could have been among the k best; ``topk`` counts all.
     """
     reading = Reading(keep_rejects=True)
-    return pipeline(frame, named_queries(query), buckets=buckets, reading=reading).rejects()
+    queries = named_queries(query)
+    together = one_frame(frame, queries)
+    return pipeline(together, queries, buckets=buckets, reading=reading).rejects()
 
 
 def _ddl(schema: pa.Schema) -> str:

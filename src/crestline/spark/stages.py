@@ -9,6 +9,7 @@ stage      takes                                gives
 =========  ===================================  ==============================================
 ``Prune``  the projected records of a task      ``bucket, payload``: what was gathered for it
 ``Step``   all payloads of a bucket, its state  ``member, query, kind, payload ...``, new state
+``Merge``  those rows, of all buckets           the same, with the rows of split objects as one
 ``Unpack`` those rows                           result rows, or rejects
 =========  ===================================  ==============================================
 """
@@ -32,6 +33,7 @@ from crestline.kernels.order import find_late, is_ascending
 from crestline.language import Query, parse
 from crestline.local.fold import LONG_AGO, Fold, reject_late
 from crestline.local.gate import REJECTS, Admitted, Gate, Rejects, table_bytes, table_from
+from crestline.local.shards import merged
 from crestline.local.views import Named
 from crestline.planner import Bundle, SharedPlan
 from crestline.spark.ledger import Ledger, slides_of
@@ -69,6 +71,7 @@ class Member:
     roles: bytes  # the Arrow schema of the roles
     bucket: str | int  # the column that tells a record's bucket, or the bucket of all
     texts: frozenset[str] = frozenset()
+    shards: bool = False  # whether a bucket sees some of the objects, and answers are to be merged
 
     @property
     def schema(self) -> pa.Schema:
@@ -93,7 +96,7 @@ class Member:
         if gathering:
             schema = schema.append(pa.field("bucket", pa.int32()))
             schema = schema.append(pa.field("chunk", pa.int64()))
-        return Fold(self.bundle, schema, rejects=rejects, texts=self.texts)
+        return Fold(self.bundle, schema, rejects=rejects, texts=self.texts, shard=self.shards)
 
 
 @lru_cache(maxsize=256)
@@ -108,7 +111,9 @@ def _warm(members: tuple[Member, ...]) -> None:
     for member in members:
         plan = member.bundle.plan
         shared = isinstance(plan, SharedPlan)
-        if member.query.probability is not None:
+        if member.query.combine is not None:
+            warm("incomplete")
+        elif member.query.probability is not None:
             warm("shared_worlds" if shared else "uncertain")
         elif shared:
             warm("shared")
@@ -179,7 +184,9 @@ class _Sieve:
         self._query = query
         self._rejects = Rejects(query, strict=False)
         self._gate = Gate(query, member.texts, self._rejects)
-        self._fold = member.fold(self._rejects, gathering=True)
+        # What a value of an object counts is known only where all of them are together.
+        self._gathers_all = reading.whole or query.combine is not None
+        self._fold = None if self._gathers_all else member.fold(self._rejects, gathering=True)
         self._everything: list[pa.Table] = []
         self._panes = query.window.panes
         self._timed = query.window.on is not None
@@ -198,7 +205,7 @@ class _Sieve:
         first_row = known.rows
         known.rows += table.num_rows
         self.rows_in += table.num_rows
-        columns = self._columns(table, chunk)
+        columns = given = self._columns(table, chunk)
         places: Ints | None = None
         if self._reading.bad is not None:
             columns, places = self._without_bad(columns, table, first_row)
@@ -210,14 +217,18 @@ class _Sieve:
             admitted = self._watch_time(known, admitted)
         self._admitted += len(admitted)
         if len(admitted):
-            if self._reading.whole:
-                self._everything.append(_travelling(admitted))
+            if self._fold is None:
+                self._everything.append(_travelling(admitted, self._reading.whole))
             else:
                 self._fold.fold(admitted)
         if self._reading.keep_rejects:
             set_aside = self._rejects.take()
             of = pa.array(np.full(set_aside.num_rows, chunk))
-            self._parts.append(set_aside.append_column("chunk", of))
+            set_aside = set_aside.append_column("chunk", of)
+            if self._query.others and set_aside.num_rows:  # a task reads one of several inputs
+                names = pa.repeat(given.column("s")[0], set_aside.num_rows)
+                set_aside = set_aside.set_column(0, "stream", names)
+            self._parts.append(set_aside)
         else:
             self._rejects.take()
         self._seconds += time.perf_counter() - began
@@ -284,7 +295,7 @@ class _Sieve:
 
     def by_bucket(self, buckets: int) -> dict[int, pa.Table]:
         began = time.perf_counter()
-        if self._reading.whole:
+        if self._fold is None:
             gathered = pa.concat_tables(self._everything) if self._everything else None
         else:
             gathered = self._fold.gathered() if self._admitted else None
@@ -326,15 +337,17 @@ class _Chunk:
     out_of_order: bool = False
 
 
-def _travelling(admitted: Admitted) -> pa.Table:
-    """Records as they are, for those who replay them."""
+def _travelling(admitted: Admitted, whole: bool) -> pa.Table:
+    """Records as they are, for those who replay them; if not ``whole``, without what the gate has
+    read already."""
+    read = () if whole else ("where", "time", "score")
     table = admitted.columns.append_column("_row", pa.array(np.asarray(admitted.rows)))
     table = table.append_column("_score", pa.array(admitted.score))
     if admitted.time is not None:
         table = table.append_column("_time", pa.array(admitted.time))
     if admitted.probability is not None:
         table = table.append_column("_probability", pa.array(admitted.probability))
-    return table
+    return table.drop_columns([name for name in read if name in table.column_names])
 
 
 def _split(gathered: pa.Table, bucket: str | int, buckets: int) -> dict[int, pa.Table]:
@@ -453,28 +466,34 @@ class Step:
                 ledger.restore(known["ledger"])
         latest = max(piece["latest"] for piece in pieces)
         if ledger is not None:
-            ledger.add([piece["account"] for piece in pieces], fold.late_before)
+            # Late values of objects are counted where they are set aside: all of them come there.
+            counted = member.query.combine is not None
+            late_before = LONG_AGO if counted else fold.late_before
+            ledger.add([piece["account"] for piece in pieces], late_before)
+        known_late, known_aside = fold.metrics.rows_late, _aside(rejects)
         tables = [table_from(piece["table"]) for piece in pieces if "table" in piece]
         results = list(self._results(fold, tables, latest if latest > LONG_AGO else None))
         shown = sum(table.num_rows for _, table in results)
         kept = fold.metrics.kept
         for name, table in results:
             rows.add(member.number, "rows", table_bytes(table), name, result_rows=table.num_rows)
-        self._tell_rejects(member, rejects, ledger, rows)
+        self._tell_rejects(member, rejects, ledger, rows, tables)
         account = {
             "result_rows": shown,
             "kept": kept,
             "kept_peak": fold.metrics.kept_peak,
             "approximation": fold.metrics.approximation,
             "late": fold.metrics.rows_late,
+            "aside": _aside(rejects),
             "partitions": fold.metrics.partitions,
             "rules_above_one": fold.metrics.rules_above_one,
             "seconds": fold.metrics.seconds,
         }
-        late = rejected = 0
+        late = fold.metrics.rows_late - known_late
+        rejected = sum(_aside(rejects).values()) - sum(known_aside.values())
         if ledger is not None:
             account |= ledger.told()
-            late, rejected = ledger.late_now, ledger.rejected_now
+            late, rejected = late + ledger.late_now, rejected + ledger.rejected_now
         counts = {"rows_late": late, "rows_rejected": rejected, "records_kept": kept}
         rows.add(member.number, "account", json.dumps(account).encode(), "", **counts)
         told: dict[str, Any] = {} if self.bounded else {"fold": fold.to_bytes()}
@@ -495,19 +514,33 @@ class Step:
             yield from fold.finish()
 
     def _tell_rejects(
-        self, member: Member, rejects: Rejects, ledger: Ledger | None, rows: _Rows
-    ) -> None:
+        self, member: Member, rejects: Rejects, ledger: Ledger | None, rows: _Rows,
+        tables: list[pa.Table],
+    ) -> None:  # fmt: skip
         if not self.keep_rejects:
             return
-        late = rejects.take()
-        nobody_knows = pa.nulls(late.num_rows, pa.int64())
-        late = late.set_column(1, "row", nobody_knows).append_column("chunk", nobody_knows)
-        parts = [late.cast(TRAVELLING)]
+        aside = rejects.take()
+        row = chunk = pa.nulls(aside.num_rows, pa.int64())  # late or repeated: nobody knows
+        if self.bounded and aside.num_rows and not self.whole:
+            # All records are here: those set aside are numbered as ``Fold.merge`` put them.
+            numbers = [
+                np.concatenate([table.column(name).to_numpy() for table in tables])
+                for name in ("_row", "chunk")
+            ]
+            places = np.lexsort(numbers)[np.asarray(aside.column("row").to_numpy())]
+            row, chunk = (pa.array(each[places]) for each in numbers)
+        aside = aside.set_column(1, "row", row).append_column("chunk", chunk)
+        parts = [aside.cast(TRAVELLING)]
         if ledger is not None:
             parts += [table_from(part).cast(TRAVELLING) for part in ledger.take_rejects()]
         table = pa.concat_tables(parts)
         if table.num_rows:
             rows.add(member.number, "rejects", table_bytes(table), "")
+
+
+def _aside(rejects: Rejects) -> dict[str, int]:
+    """What was set aside where the state lives, by reasons; the late are counted by themselves."""
+    return {reason: count for reason, count in rejects.counts.items() if reason != "late"}
 
 
 def _arrived(tables: list[pa.Table]) -> Admitted:
@@ -571,6 +604,33 @@ def stateful_step(
 
 
 # -- out ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Merge:
+    """For ``mapInArrow`` where one task sees a member's rows of all buckets: each bucket knows some
+    of the objects, and their answers become one. All tell of a window end in the same round."""
+
+    members: tuple[Member, ...]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        split = {member.number: member for member in self.members if member.shards}
+        tables: dict[int, list[pa.Table]] = {}
+        for batch in batches:
+            columns = (batch.column(name).to_pylist() for name in ("member", "kind", "payload"))
+            passes = []
+            for number, kind, payload in zip(*columns, strict=True):
+                passes.append(kind != "rows" or number not in split)
+                if not passes[-1]:
+                    tables.setdefault(number, []).append(table_from(payload))
+            yield batch.filter(pa.array(passes, pa.bool_()))
+        rows = _Rows()
+        for number, found in tables.items():
+            member = split[number]
+            table = merged(member.query, found)
+            count = table.num_rows
+            rows.add(number, "rows", table_bytes(table), member.name, result_rows=count)
+        yield rows.batch()
 
 
 @dataclass(frozen=True)

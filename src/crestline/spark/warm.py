@@ -20,13 +20,15 @@ import numpy.typing as npt
 from crestline.certain import PA, RAPF, MinTopK
 from crestline.certain.shared import SharedTopK
 from crestline.core.asks import Ask
-from crestline.core.operator import Doubt
+from crestline.core.operator import Doubt, Sighting
+from crestline.incomplete import Combination
 from crestline.kernels.changes import diff_snapshots, diff_uncertain_snapshots
 from crestline.kernels.compile import cache_of
+from crestline.kernels.keys import moment_order, text_keys
 from crestline.kernels.mintopk import advance_mintopk
 from crestline.kernels.order import find_late, has_nan
 from crestline.language.query import SEMANTICS
-from crestline.planner.catalogue import uncertain_default
+from crestline.planner.catalogue import named, uncertain_default
 from crestline.sharing import SharedAgenda
 from crestline.types import Floats, Ints
 from crestline.uncertain.shared import SharedWorlds
@@ -157,6 +159,31 @@ def exercise_shared_worlds() -> None:
         run.advance(number)
 
 
+def exercise_incomplete() -> None:
+    """The same for queries with COMBINE, by the algorithms that answer unless another is named."""
+    number, portion = 96, 12  # enough for the approximate one to be compared
+    times: Ints = np.arange(number)
+    values: Floats = np.linspace(0.0, 1.0, number)
+    sighting = Sighting(times * 0, times % 16, times % 16, times % 3)
+    known, unknown = Combination("SUM", 3, 0.0, 1.0), Combination("AVG", None)
+    for algorithm, combined in (("EAA", known), ("EAA", unknown), ("CORRELATED", known)):
+        entry = named(algorithm)
+        assert entry is not None and entry.operator is not None
+        for timed, slide in ((True, 4), (True, None), (False, 4)):
+            run: Any = entry.operator(2, 16, slide, combination=combined)
+            for start in range(0, number, portion):
+                some = times[start : start + portion]
+                at = some if timed else None
+                run.observe(values[some], at, some % 2, None, sighting.take(some))
+                run.advance(start + portion - 1 if timed else None)
+            run.prune()
+            type(run).from_state(run.state())
+    moment_order(times, times, times, times, values)
+    text_keys(_read_only(times[:2]), _read_only(np.zeros(4, np.uint8)))
+    none = times[:0]
+    diff_uncertain_snapshots(none, none, none, none, none, values[:0], none)
+
+
 #: Who calls all kernels of a kind of query; the usual ones have no name.
 _EXERCISES = {
     "": exercise,
@@ -164,6 +191,7 @@ _EXERCISES = {
     "uncertain": exercise_uncertain,
     "shared": exercise_shared,
     "shared_worlds": exercise_shared_worlds,
+    "incomplete": exercise_incomplete,
 }
 
 

@@ -1,0 +1,25 @@
+"""By what records are spread over buckets, each of which has a state of its own.
+
+A query with PARTITION BY is spread by its partitions. One with COMBINE is spread by its objects as
+well, where answers about some of the objects can be merged (``local.shards``); any other query has
+all its records in one bucket.
+"""
+
+from __future__ import annotations
+
+from crestline.local.shards import can_be_split
+from crestline.planner import Plan, SharedPlan
+
+
+def spread_by(plan: Plan | SharedPlan) -> tuple[str, ...]:
+    """The roles whose values tell a record's bucket; none if all records belong together."""
+    partition = tuple(f"p{i}" for i in range(len(plan.query.partition_by)))
+    return (*partition, "o") if by_object(plan) else partition
+
+
+def by_object(plan: Plan | SharedPlan) -> bool:
+    """Whether a bucket sees some of the objects only, and its answers are to be merged."""
+    return isinstance(plan, Plan) and can_be_split(plan)
+
+
+__all__ = ["by_object", "spread_by"]

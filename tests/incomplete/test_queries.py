@@ -1,0 +1,229 @@
+"""COMBINE through the whole engine, judged from complete lists of records."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import crestline
+from crestline.core.errors import PlanError, RecordError
+from incomplete.asking import (
+    EXACT,
+    a_spec,
+    assert_judged,
+    assert_same,
+    declared,
+    in_place,
+    records_for,
+    rejects_of,
+    rows_of,
+    run,
+    table_of,
+)
+from incomplete.judge import Spec, expect
+
+MANY = 10 if os.environ.get("HYPOTHESIS_PROFILE") == "stress" else 1
+each_algorithm = pytest.mark.parametrize("using", EXACT)
+
+
+@each_algorithm
+def test_equals_the_judge(using: str) -> None:
+    for seed in range(150 * MANY):
+        rng = np.random.default_rng([seed, 1])
+        spec = declared(a_spec(rng))
+        records = records_for(spec, rng, int(rng.integers(1, 90)))
+        answer = run(spec, table_of(records), using)
+        assert_judged(answer, expect(spec, records), f"seed {seed}: {spec.text(using)}")
+
+
+@each_algorithm
+def test_many_batches_and_saved_states_equal_one_batch(using: str) -> None:
+    for seed in range(60 * MANY):
+        rng = np.random.default_rng([seed, 2])
+        spec = declared(a_spec(rng))
+        records = records_for(spec, rng, int(rng.integers(1, 70)))
+        table, query = table_of(records), spec.text(using)
+        session = crestline.open(query, engine="local")
+        got: list[Any] = []
+        rejects: dict[int, str] = {}
+        cuts = sorted({0, len(records), *rng.integers(0, len(records) + 1, 4).tolist()})
+        for start, stop in zip(cuts, cuts[1:], strict=False):
+            got += rows_of(session.push(table.slice(start, stop - start)))
+            due = expect(spec, records[:stop], finished=False)
+            assert_same(in_place(got), due.rows, f"seed {seed}, after {stop}: {query}")
+            if rng.random() < 0.5:
+                rejects |= rejects_of(session)
+                session = crestline.open(query, engine="local", state=session.snapshot())
+        got += rows_of(session.finish())
+        wanted = expect(spec, records)
+        assert_same(in_place(got), wanted.rows, f"seed {seed}: {query}")
+        assert rejects | rejects_of(session) == wanted.rejects, f"seed {seed}: {query}"
+
+
+@each_algorithm
+def test_disorder_within_the_lateness_changes_nothing(using: str) -> None:
+    for seed in range(30 * MANY):
+        rng = np.random.default_rng([seed, 3])
+        spec = replace(declared(a_spec(rng)), timed=True)
+        if spec.width is None and spec.counted:
+            continue
+        records = records_for(spec, rng, 50, bad=0.0)
+        records.sort(key=lambda record: record["ts"])
+        spec = replace(spec, lateness=10)
+        keys = np.array([record["ts"] for record in records]) + rng.integers(0, 10, len(records))
+        shuffled = [records[i] for i in np.argsort(keys, kind="stable")]
+        first = rows_of(run(spec, table_of(records), using).to_arrow())
+        second = rows_of(run(spec, table_of(shuffled), using).to_arrow())
+        assert_same(second, first, f"seed {seed}: {spec.text(using)}")
+
+
+@each_algorithm
+def test_changes_reproduce_the_snapshots(using: str) -> None:
+    for seed in range(40 * MANY):
+        rng = np.random.default_rng([seed, 4])
+        spec = declared(a_spec(rng))
+        records = records_for(spec, rng, 60)
+        wanted: dict[Any, list[Any]] = {}
+        numbers = ("obj", "score", "upper", "certain")
+        for row in expect(spec, records).rows:
+            cell = row["window_end"], row.get("part", 0)
+            wanted.setdefault(cell, []).append(tuple(row[name] for name in numbers))
+        told = run(replace(spec, emit="CHANGES"), table_of(records), using)
+        standing: dict[int, dict[int, Any]] = {}
+        got: dict[Any, list[Any]] = {}
+        changes = rows_of(told.to_arrow())
+        cells = sorted({*wanted, *((row["at"], row.get("part", 0)) for row in changes)})
+        for cell in cells:
+            shown = standing.setdefault(cell[1], {})
+            here = [row for row in changes if (row["at"], row.get("part", 0)) == cell]
+            for row in here:
+                if row["previous_rank"] is not None:
+                    del shown[row["previous_rank"]]
+            for row in here:
+                if row["rank"] is not None:
+                    shown[row["rank"]] = tuple(row[name] for name in numbers)
+            if shown:
+                got[cell] = [shown[rank] for rank in sorted(shown)]
+        shown_then = {cell: top for cell, top in got.items() if cell in wanted}
+        assert shown_then == wanted, f"seed {seed}: {spec.text(using)}"
+
+
+def test_objects_of_any_type() -> None:
+    """Numbers, times, texts, bytes and decimals are told apart, and put in their order."""
+    columns = {
+        "int": pa.array([3, -1, 10, 3]),
+        "unsigned": pa.array([3, 2**63 + 5, 10, 3], pa.uint64()),
+        "text": pa.array(["b", "ab", "b\0", "b"]),
+        "long": pa.array(["x" * 30 + "b", "x" * 30 + "a", "x" * 29, "x" * 30 + "b"]),
+        "bytes": pa.array([b"b", b"\xff", b"", b"b"]),
+        "float": pa.array([0.5, -0.0, 1e300, 0.5]),
+        "time": pa.array([5, 4, 6, 5], pa.timestamp("us")),
+        "day": pa.array([5, 4, 6, 5], pa.date32()),
+        "flag": pa.array([True, False, True, True]),
+        "coded": pa.array(["b", "a", "c", "b"]).dictionary_encode(),
+    }
+    for name, objects in columns.items():
+        table = pa.table({"o": objects, "s": ["a", "a", "b", "b"], "v": [1.0, 1, 1, 2]})
+        query = "SELECT TOP 9 o FROM t [ROWS 4] COMBINE SUM(v) ACROSS s IN ('a', 'b') OBJECT o"
+        for using in EXACT:
+            answer = crestline.run(f"{query} USING {using}", {"t": table}, engine="local")
+            last = [row for row in answer.to_arrow().to_pylist() if row["window_end"] == 4]
+            if name != "flag":
+                assert [row["score"] for row in last] == [3.0, 1.0, 1.0], (name, using)
+                assert last[0]["o"] == objects[0].as_py(), (name, using)
+                assert answer.metrics.rejected == {}, (name, using)
+            else:
+                assert answer.metrics.rejected == {"repeat": 1}
+
+
+def test_ties_of_names_that_begin_alike() -> None:
+    names = [f"192.168.100.{i}" for i in range(20)]
+    table = pa.table(
+        {
+            "ts": pa.array([1_000_000] * 20, pa.timestamp("us")),
+            "o": names[::-1],
+            "s": ["a"] * 20,
+            "v": [1.0] * 20,
+        }  # fmt: skip
+    )
+    query = (
+        "SELECT TOP 3 o FROM t [RANGE 5 SECONDS SLIDE 5 SECONDS ON ts]"
+        " COMBINE SUM(v) ACROSS s IN ('a', 'b') OBJECT o VALUES BETWEEN 0 AND 1"
+    )
+    for using in EXACT:
+        answer = crestline.run(f"{query} USING {using}", {"t": table}, engine="local").to_arrow()
+        assert answer.column("o").to_pylist() == sorted(names)[:3], using
+
+
+def test_strict_refuses_a_repeat() -> None:
+    table = pa.table({"o": [1, 1], "s": ["a", "a"], "v": [1.0, 2.0]})
+    query = "SELECT TOP 1 o FROM t [ROWS 4] COMBINE SUM(v) ACROSS s OBJECT o"
+    with pytest.raises(RecordError, match="repeat"):
+        crestline.run(query, {"t": table}, engine="local", strict=True)
+
+
+def test_several_inputs_equal_one_table() -> None:
+    for seed in range(25 * MANY):
+        rng = np.random.default_rng([seed, 5])
+        spec = replace(declared(a_spec(rng)), timed=True, lateness=0, partitioned=False)
+        if len(spec.streams or ()) < 2 or (spec.width is None and spec.counted):
+            continue
+        assert spec.streams is not None
+        records = records_for(spec, rng, 60, bad=0.0)
+        records.sort(key=lambda record: record["ts"])
+        inputs = {
+            name: table_of([r for r in records if r["src"] == name]).drop_columns(["src"])
+            for name in spec.streams
+        }
+        text = spec.text("EAA", stream=", ".join(spec.streams))
+        apart = crestline.run(text, inputs, engine="local")
+        whole = run(spec, table_of(records), "EAA")
+        about = f"seed {seed}: {text}"
+        assert_same(rows_of(apart.to_arrow()), rows_of(whole.to_arrow()), about)
+        assert apart.metrics.rejected == whole.metrics.rejected, about
+
+
+@pytest.mark.parametrize(
+    ("clauses", "complaint"),
+    [
+        ("WITH PROBABILITY v", "COMBINE and WITH PROBABILITY"),
+        ("KEY (o)", "the object is the key"),
+        ("LATENESS 1 SECOND LATE REVISE", "LATE REVISE"),
+        ("FREQUENCY 1 SECOND", "FREQUENCY"),
+        ("APPROXIMATE ERROR 0.1", "ERROR is for PA"),
+        ("USING MINTOPK", "MINTOPK knows nothing of objects"),
+        ("USING BS", "BS knows nothing of objects"),
+        ("APPROXIMATE USING EAA", "use CORRELATED"),
+        ("USING CORRELATED", "needs to know the streams"),
+        ("USING SLA (trusting => TRUE)", "no option trusting"),
+        ("REPEATS SUM AT MOST 2 USING EAA (once => TRUE)", "once means"),
+    ],
+)
+def test_what_contradicts_combine_is_refused(clauses: str, complaint: str) -> None:
+    query = f"SELECT TOP 1 o FROM t [RANGE 9 s ON ts] COMBINE SUM(v) ACROSS s OBJECT o {clauses}"
+    with pytest.raises(PlanError, match=complaint):
+        crestline.open(query, engine="local")
+
+
+def test_other_algorithms_of_the_family_need_combine() -> None:
+    with pytest.raises(PlanError, match="needs COMBINE"):
+        crestline.open("SELECT TOP 1 o FROM t [ROWS 9] ORDER BY v DESC USING EAA", engine="local")
+
+
+def test_kept_is_less_than_the_window() -> None:
+    rng = np.random.default_rng(7)
+    count = 20_000
+    order = np.arange(count)
+    sources = np.array(["a", "b"])[order % 2]
+    table = pa.table({"o": order // 2, "s": sources, "v": rng.random(count)})
+    spec = Spec(5, False, 4000, 1000, streams=("a", "b"), high=1.0)
+    query = spec.text("EAA (once => TRUE)").replace("src", "s").replace("obj", "o")
+    query = query.replace("val", "v")
+    metrics = crestline.run(query, {"s": table}, engine="local").metrics
+    assert 5 < metrics.kept < 2500
+    assert metrics.window_records_peak == 4000
