@@ -2,7 +2,7 @@
 
 - `code spans`: files and folders, make targets, commands and options of crestline, names of Python.
 - ```sql blocks run over generated streams that are called after their kinds. `<!-- error -->` above
-  one: it must not parse. `<!-- not yet -->`: it parses, and the planner says that it is to come.
+  one: it must not parse.
 - ```python and ```sh blocks of a document run in their order in one folder; of ```sh the short
   commands of crestline, the others are looked up.
 - A ```text block right below one of those holds what it prints (of ```sh only what depends on no
@@ -267,12 +267,6 @@ def check_sql(block: Block) -> None:
             crestline.parse_all(block.text)
         assert block.printed in (None, f"{caught.value}\n")
         return
-    queries = crestline.parse_all(block.text)
-    if block.marker == "not yet":
-        for query in queries:
-            with pytest.raises(crestline.PlanError, match="not available in this version yet"):
-                planner.plan(query)
-        return
     assert not block.marker, f"what does {block.marker!r} mean?"
     results = crestline.run(block.text, streams())
     assert all(metrics.result_rows for metrics in results.by_query.values()), "a query without rows"
@@ -330,7 +324,7 @@ def test_what_a_document_shows_runs(
 
 
 def test_every_algorithm_has_its_page_and_no_page_is_left_over() -> None:
-    available = {a.name.lower() for a in planner.algorithms() if a.available}
+    available = {a.name.lower() for a in planner.algorithms()}
     assert available == {page.stem for page in (ROOT / "docs" / "algorithms").glob("*.md")}
 
 
@@ -386,7 +380,7 @@ def test_a_wrong_name_is_noticed(text: str) -> None:
     [
         "```sql\nSELECT TOP 3 symbol FROM trades [ROWS 3] ORDER price DESC\n```",
         "```sql\nSELECT TOP 3 symbol FROM trades [ROWS 3] ORDER BY prize DESC\n```",
-        "<!-- not yet -->\n```sql\nSELECT TOP 1 id FROM random [ROWS 3] ORDER BY score\n```",
+        "<!-- some day -->\n```sql\nSELECT TOP 1 id FROM random [ROWS 3] ORDER BY score\n```",
         "```python\nimport crestline\ncrestline.walk()\n```",
         "```python\nprint(1)\n```\n\n```text\n2\n```",
         "```sh\ncrestline explain 'SELECT TOP'\n```",

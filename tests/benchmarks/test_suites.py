@@ -199,6 +199,67 @@ def test_uncertain_does_not_count_a_wrong_answer() -> None:
     assert not uncertain.agree(full | {"BS": wrong}, 300, 200)
 
 
+# -- incomplete ---------------------------------------------------------------------------------
+
+
+def test_incomplete_contenders_agree() -> None:
+    from benchmarks import incomplete
+
+    result = incomplete.run(
+        quick=True,
+        say=quiet,
+        windows=(200, 400),
+        streams=(3,),
+        grown={"k": (1, 30), "slide": (1, 1_000), "streams": (4,)},
+        base={"window": 300, "k": 5, "slide": 30, "streams": 3},
+        once=(200,),
+        rows=12_000,
+        turn=400,
+        seconds=0.0005,
+    )
+    assert json.loads(json.dumps(result)) == result
+    assert [(one["window"], one["slide"]) for one in result["cells"]] == [
+        (200, 1), (400, 1), (200, 2), (400, 4)
+    ]  # fmt: skip
+    for one in result["cells"]:
+        by_name = one["contenders"]
+        assert set(by_name) == {*incomplete.OURS, "NAIVE", "running sums", "DuckDB, GROUP BY"}
+        assert all(entry.get("agrees", True) for entry in by_name.values())
+        assert by_name["SLA"]["stored"] == one["window"]
+        assert by_name["NAIVE"]["stored"] == one["window"] - one["slide"]  # these leave next
+        assert 0 < by_name["EAA"]["instances"] <= one["window"]
+        assert 0 < by_name["CORRELATED"]["precision"] <= 1
+    # Slides that are longer than the window are left out.
+    assert [len(cells) for cells in result["growth"].values()] == [2, 1, 1]
+    assert result["goals"][-1]["met"]  # all answers agree
+    assert "lookup only" in incomplete.table(result)
+    assert len(incomplete.picture(result)) > 10_000
+
+
+def test_incomplete_does_not_count_a_wrong_answer() -> None:
+    from benchmarks.incomplete import Answers, Case, Ours, Stream, precision
+
+    from benchmarks import incomplete
+
+    stream = Stream.of(600, 3)
+    told = {}
+    for k in (3, 4):
+        one = Ours("SLA", stream, Case(200, 1, 3, k=k))
+        one.fill()
+        one.run(600)
+        told[k] = one.answers()
+    assert told[3] == told[3].until(600) != told[4]
+    assert precision(told[3], told[3], 600) == 1
+    assert precision(told[3], told[4], 600) == 0.75
+    # Each answer counts for as long as it holds: here one of two hundred observations is wrong.
+    true = Answers([200], [([1], [0.5], [1.0], [False])])
+    mine = Answers([200, 399], [true.tops[0], ([2], [0.5], [1.0], [False])])
+    assert precision(mine, true, 400) == 1 - 1 / 200
+    contenders = dict.fromkeys(("SLA", "EAA"), {"agrees": False})
+    cell = {"window": 5, "streams": 9, "k": 3, "slide": 1, "once": False, "contenders": contenders}
+    assert not incomplete.goals([cell], [])[-1]["met"]
+
+
 # -- sharing ------------------------------------------------------------------------------------
 
 

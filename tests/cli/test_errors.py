@@ -42,7 +42,7 @@ def test_a_query_error_keeps_its_marked_place(scores: Path) -> None:
         ([TOP, "-s", "s={scores}", "--follow", "--trigger", "often"], 2, "'often': give a time"),
         ([TOP, "-s", "s={scores}", "--follow", "--out", "top.xlsx"], 2, ".jsonl, .ndjson, .csv"),
         ([TOP, "-s", "s={scores}", "--follow", "--out", "{scores}"], 2, "is a file: a run that"),
-        ([f"{TOP} USING EAA", "-s", "s={scores}", "--follow"], 2, "EAA ("),
+        ([f"{TOP} USING EAA", "-s", "s={scores}", "--follow"], 2, "needs COMBINE"),
         (
             [
                 f"{TOP}; {TOP.replace(' s ', ' t ')}",
@@ -59,7 +59,9 @@ def test_a_query_error_keeps_its_marked_place(scores: Path) -> None:
         ([TOP, "-s", "s=no/*.csv", "--follow", "--trigger", "available-now"], 3, "matches no"),
         ([TOP.replace("x", "y"), "-s", "s={scores}", "--follow"], 3, "no column 'y'"),
         ([TOP, "-s", "s={scores}", "--out", "top.xlsx"], 2, ".jsonl, .ndjson, .csv, .parquet"),
-        ([f"{TOP} USING EAA", "-s", "s={scores}"], 2, "EAA ("),
+        ([f"{TOP} USING EAA", "-s", "s={scores}"], 2, "needs COMBINE"),
+        ([TOP, "-s", "s={scores}", "--audit"], 2, "--audit runs in this process"),
+        ([TOP, "-s", "s={scores}", "--audit", "--engine", "local"], 2, "all of these are exact"),
         ([TOP.replace("x", "y"), "-s", "s={scores}"], 3, "no column 'y'"),
         (["{scores}", "-s", "s={scores}"], 2, "is a file, not a query"),
         ([TOP, "-s", "s={scores}", "--out", "/dev/null/top.csv"], 3, "cannot write"),

@@ -24,7 +24,7 @@ def algorithms(
     from crestline.planner import algorithms as catalogue
 
     if as_json:
-        fields = ("name", "family", "available", "exact", "summary", "cost", "keeps")
+        fields = ("name", "family", "exact", "summary", "cost", "keeps")
         known = [{field: getattr(each, field) for field in fields} for each in catalogue()]
         print(json.dumps(known, indent=2))
         return
@@ -38,16 +38,12 @@ def algorithms(
         members = [each for each in catalogue() if each.family == family]
         table = Table(title=Text(title, "bold"), title_justify="left", expand=True)
         table.add_column("USING", min_width=max(len(each.name) for each in catalogue()))
-        table.add_column("", min_width=len("available"))
         table.add_column("what it does", ratio=3)
-        costs = any(each.cost for each in members)
-        if costs:
-            table.add_column("cost", ratio=2)
-            table.add_column("keeps", ratio=2)
+        table.add_column("cost", ratio=2)
+        table.add_column("keeps", ratio=2)
         for each in members:
-            state = Text("available", "green") if each.available else Text("not yet", "dim")
-            row = [Text(each.name, "bold" if each.available else ""), state, Text(each.summary)]
-            table.add_row(*row, *([Text(each.cost), Text(each.keeps)] if costs else []))
+            cells = (Text(each.name, "bold"), each.summary, each.cost, each.keeps)
+            table.add_row(*(cell if isinstance(cell, Text) else Text(cell) for cell in cells))
         console.print(table)
     console.print(Text("C is the number of panes in a window, H_C = 1 + 1/2 + ... + 1/C.", "dim"))
 

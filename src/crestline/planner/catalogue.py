@@ -1,7 +1,6 @@
 """Every algorithm that ``USING`` can name: one line each, written out.
 
-A new algorithm is one module, one line here, one page of docs and one benchmark entry. The names of
-families whose engine is still to come stand here too, so that the planner can say so.
+A new algorithm is one module, one line here, one page of docs and one benchmark entry.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ def _few_future_windows(window: Window) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Algorithm:
-    """A line of the catalogue; without an ``operator`` it is not available yet."""
+    """A line of the catalogue; plans for several queries have no ``operator``."""
 
     name: str
     family: str
@@ -67,10 +66,6 @@ class Algorithm:
     exact: bool = True
     #: What it does not do, where ``supports`` says no.
     refuses: str = ""
-
-    @property
-    def available(self) -> bool:
-        return self.operator is not None or self.plans
 
     @property
     def plans(self) -> bool:
@@ -392,4 +387,4 @@ def families_for(query: Query) -> tuple[str, ...]:
 
 def uncertain_default() -> Algorithm:
     """What answers a query WITH PROBABILITY that names no algorithm: the first one there is."""
-    return next(a for a in CATALOGUE if a.family == "uncertain" and a.available)
+    return next(a for a in CATALOGUE if a.family == "uncertain")

@@ -236,16 +236,11 @@ def _choose(query: Query) -> tuple[Algorithm, str, Mapping[str, float]]:
     usable = [
         a.name
         for a in CATALOGUE
-        if a.available and a.family in families and a.supports(query.window)
+        if a.family in families and a.supports(query.window)
     ]
     choices = "choose one of " + ", ".join(usable)
     if algorithm is None:
         raise PlanError(f"there is no algorithm {query.using}: {choices}.")
-    if not algorithm.available:
-        raise PlanError(
-            f"{algorithm.name} ({FAMILIES[algorithm.family]}) is not available in this version yet:"
-            f" {choices}."
-        )
     if algorithm.family == "sharing":
         raise PlanError(
             f"{algorithm.name} plans queries whose results may come at moments of our choice: say"

@@ -623,7 +623,8 @@ class Merge:
                 passes.append(kind != "rows" or number not in split)
                 if not passes[-1]:
                     tables.setdefault(number, []).append(table_from(payload))
-            yield batch.filter(pa.array(passes, pa.bool_()))
+            others = batch.filter(pa.array(passes, pa.bool_()))
+            yield pa.record_batch(others.columns, schema=OUTCOME)
         rows = _Rows()
         for number, found in tables.items():
             member = split[number]
