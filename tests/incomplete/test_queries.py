@@ -227,3 +227,32 @@ def test_kept_is_less_than_the_window() -> None:
     metrics = crestline.run(query, {"s": table}, engine="local").metrics
     assert 5 < metrics.kept < 2500
     assert metrics.window_records_peak == 4000
+
+
+def test_values_are_forgotten_before_their_step_is_due() -> None:
+    """A long slide, of which far fewer values are kept than come in; and a gap before the next."""
+    rng = np.random.default_rng(8)
+    count = 30_000
+    order = np.arange(count)
+    seconds = order // 1000 + np.where(order < 20_000, 0, 1_000_000)
+    table = pa.table(
+        {
+            "ts": pa.array(seconds * 1_000_000).cast(pa.timestamp("us")),
+            "o": order // 2,
+            "s": np.array(["a", "b"])[order % 2],
+            "v": rng.random(count),
+        }  # fmt: skip
+    )
+    query = (
+        "SELECT TOP 3 o FROM t [RANGE 1 MINUTE SLIDE 30 SECONDS ON ts]"
+        " COMBINE SUM(v) ACROSS s IN ('a', 'b') OBJECT o VALUES BETWEEN 0 AND 1"
+    )
+    answers = {}
+    for using in ("EAA", "SLA"):
+        session = crestline.open(f"{query} USING {using}", engine="local")
+        rows = [session.push(table.slice(start, 5000)) for start in range(0, count, 5000)]
+        answers[using] = pa.concat_tables([*rows, session.finish()])
+        if using == "EAA":
+            assert session.metrics.kept_peak < 15_000
+    assert answers["EAA"].equals(answers["SLA"])
+    assert answers["EAA"].num_rows == 9

@@ -61,7 +61,9 @@ def ask(
 QUERIES = {
     "split": ask(),
     "split_parts": ask(function="AVG", by="PARTITION BY lane", k=2),
-    "split_repeats": ask(function="MIN", tail="REPEATS MAX AT MOST 3", k=5),
+    "split_repeats": ask(function="MIN", tail="REPEATS MAX AT MOST 3", k=5).replace(
+        "car FROM", "car AS _car FROM"
+    ),
     "seen_streams": ask(across="ACROSS road", by="PARTITION BY lane"),
     "arrivals": ask(ARRIVALS, tail="REPEATS SUM AT MOST 2"),
     "counted": ask("ROWS 40 SLIDE 3 ON ts", function="MAX"),

@@ -146,6 +146,18 @@ for window in ("[RANGE 60 s SLIDE 20 s ON ts]", "[ROWS 20 SLIDE 4]"):
             query = (f"SELECT TOP 2 price FROM t {window} {divided} WITH PROBABILITY p"
                      f" EXCLUSIVE BY rule {tail} ORDER BY price DESC EMIT CHANGES")
             crestline.run(query, {"t": probable}, engine="local")
+seen = table.append_column("road", pa.array(np.arange(4000) % 3))
+seen = seen.append_column("car", pa.array([f"the car {i // 9 % 50}" for i in range(4000)]))
+seen = seen.append_column("plate", pa.array(np.arange(4000) // 9 % 50))
+windows = (*windows, "[ROWS 20 ON ts]")
+for window in windows:
+    for divided, car in (("", "car"), ("PARTITION BY symbol", "plate")):
+        for tail in ("", "REPEATS SUM AT MOST 9", "EMIT CHANGES", "APPROXIMATE"):
+            for roads in ("IN (0, 1, 2)", ""):
+                if roads or tail != "APPROXIMATE":
+                    query = (f"SELECT TOP 2 {car} FROM t {window} {divided} COMBINE SUM(price)"
+                             f" ACROSS road {roads} OBJECT {car} VALUES BETWEEN 0 AND 97 {tail}")
+                    crestline.run(query, {"t": seen}, engine="local")
 print(json.dumps(sorted(compiled() - before)))
 """
     assert json.loads(run_python(code, SOURCE)) == []

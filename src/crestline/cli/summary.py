@@ -156,7 +156,7 @@ def kept(metrics: Metrics) -> str:
     if not window:
         return text
     share = 100 * min(1.0, metrics.kept_peak / window)
-    return f"{text}, where the window held about {window:,} ({share:.2g} %)"
+    return f"{text}, where the window held about {window:,} ({share:.3g} %)"
 
 
 @dataclass(frozen=True, slots=True)

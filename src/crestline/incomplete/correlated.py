@@ -9,7 +9,7 @@ Of two streams i and j, ``|i| + |j| - |i or j|`` objects are on both, which sket
 Martin with a window estimate (``kernels.sketches``; with ``exact_counts`` they are counted, which
 keeps the window: to compare). Half of these, b, came on j first. An object that is on i and not on
 j is therefore one of ``|i| - b``, of which b will be on j. Where it was seen on several streams,
-the most hopeful of them counts.
+the most hopeful of them counts. ``hope`` multiplies all of that: 2 keeps more and misses less.
 
 A control group (``incomplete.control``) tells which precision is to be expected.
 
@@ -54,7 +54,7 @@ class Correlated(EAA):
     """The k dominance set by what is to be expected."""
 
     OPTIONS: ClassVar[Mapping[str, float | None]] = {
-        "once": False, "trusting": False, "exact_counts": False,
+        "once": False, "trusting": False, "exact_counts": False, "hope": 1.0,
     }  # fmt: skip
     sketched = True
 
@@ -68,7 +68,10 @@ class Correlated(EAA):
         only_changes: bool = False,
         trusting: bool = False,
         exact_counts: bool = False,
+        hope: float = 1.0,
     ) -> None:
+        """With a larger ``hope``, values that were not seen count that many times as much: more is
+        kept, and less is missed."""
         if combination.high is None or combination.streams is None:
             raise CrestlineError(
                 "CORRELATED needs to know the streams and the range of values: write"
@@ -77,7 +80,9 @@ class Correlated(EAA):
         super().__init__(
             k, window, slide, combination=combination, only_changes=only_changes, trusting=trusting
         )
-        self.exact_counts = exact_counts
+        if not hope >= 0:
+            raise CrestlineError(f"hope must not be negative, as {hope} is")
+        self.exact_counts, self.hope = exact_counts, hope
         self._control: list[ControlGroup] = []
         self._counted: list[_Counted] = []
 
@@ -128,7 +133,7 @@ class Correlated(EAA):
                 part.chances = self._counted[p].chances(part.lists.shape[1], done)
             else:
                 part.chances = chances(part.stamps, done)
-            part.chances = part.chances * self._typical(part)
+            part.chances = np.minimum(1.0, self.hope * part.chances * self._typical(part))
         return part.chances
 
     def _typical(self, part: Part) -> Floats:
@@ -160,12 +165,16 @@ class Correlated(EAA):
 
     def state(self) -> dict[str, Any]:
         control = {str(p): group.state() for p, group in enumerate(self._control)}
-        return super().state() | {"control": control, "exact_counts": self.exact_counts}
+        return super().state() | {
+            "control": control,
+            "exact_counts": self.exact_counts,
+            "hope": self.hope,
+        }
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
         operator = super().from_state(state)
-        operator.exact_counts = state["exact_counts"]
+        operator.exact_counts, operator.hope = state["exact_counts"], state["hope"]
         operator._follow()
         for p, saved in state["control"].items():
             operator._control[int(p)].restore(saved)

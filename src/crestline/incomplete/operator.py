@@ -132,7 +132,21 @@ class IncompleteOperator:
             more = Arrivals(*(np.concatenate(pair) for pair in pairs))
             part = np.concatenate((self._wait_partition, part))
         self._wait, self._wait_partition = more, part
+        if len(part) >= _PIECE:
+            self._take_in_early()
         return np.arange(count)
+
+    def _take_in_early(self) -> None:
+        """Store what belongs to the step that has begun, before it is due: values that do not
+        matter need not wait for that. A step before which results are due is not taken yet."""
+        if self._timed is not True or self.panes.on_arrival:
+            return
+        step = self._step_at(int(self._wait.at[0]))
+        if step > self._closed + 1 and (self._last > self._closed).any():
+            return
+        self._closed = max(self._closed, step - 1)
+        told = self._run_all(*self._take_due(step), _LONG_AGO)
+        assert not any(filled[0] for _, _, _, filled in told.values())
 
     def _check_streams(self, stream: Ints) -> None:
         low, high = int(stream.min()), int(stream.max())
@@ -196,22 +210,22 @@ class IncompleteOperator:
         if self._timed and to is not None:
             until = to if panes.on_arrival else to // panes.length // panes.slide
             self._closed = max(self._closed, until)
-        arrived, partition = self._take_due(until)
+        told = self._run_all(*self._take_due(until), until)
+        return self._collect(np.array(list(told), np.int64), list(told.values()))
+
+    def _run_all(self, arrived: Arrivals, partition: Ints, until: int) -> dict[int, Told]:
+        """Let the partitions that have anything to do take records in and pass steps."""
         active = np.zeros(len(self._parts), np.bool_)
         active[partition] = True
-        if self._timed and not panes.on_arrival:
+        if self._timed and not self.panes.on_arrival and until > _LONG_AGO:
             active |= self._last > _LONG_AGO  # a window that is not empty is due at every step
         order = np.argsort(partition, kind="stable") if len(self._parts) > 1 else None
         starts = np.concatenate(([0], np.cumsum(np.bincount(partition, minlength=len(active)))))
-        told = []
-        for p in np.flatnonzero(active):
-            if order is None:
-                mine = arrived
-            else:
-                places = order[starts[p] : starts[p + 1]]
-                mine = chosen(arrived, places)
-            told.append(self._run(int(p), mine, until))
-        return self._collect(np.flatnonzero(active), told)
+        told = {}
+        for p in np.flatnonzero(active).tolist():
+            mine = arrived if order is None else chosen(arrived, order[starts[p] : starts[p + 1]])
+            told[p] = self._run(p, mine, until)
+        return told
 
     def _take_due(self, until: int) -> tuple[Arrivals, Ints]:
         """Remove the records whose steps are due."""

@@ -253,6 +253,8 @@ class Fold:
             places = operator.observe(admitted.score, time, partition, first, doubt)
         codes = np.zeros(len(places), np.int64) if partition is None else partition[places]
         self._kept.append(admitted, codes, places)
+        if self._sightings is not None:
+            self._set_repeats_aside()
         if self._revisions is not None and admitted.time is not None:
             doubt = None if doubt is None else doubt.take(places)
             self._revisions.remember(admitted.time[places], codes, admitted.score[places], doubt)

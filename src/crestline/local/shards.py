@@ -21,6 +21,10 @@ from crestline.language import Query
 from crestline.planner import Plan
 
 
+#: What runs tell beside the columns of results, for this purpose only.
+_BESIDE = ("_object", "_latest", "_rival")
+
+
 def can_be_split(plan: Plan) -> bool:
     """Whether the objects of the query can be split among several runs."""
     query = plan.query
@@ -38,7 +42,7 @@ def merged(query: Query, tables: Sequence[pa.Table]) -> pa.Table:
     """The rows of one run over everything, from those of runs over some objects each."""
     every = pa.concat_tables(tables)
     count = every.num_rows
-    schema = pa.schema([field for field in every.schema if not field.name.startswith("_")])
+    schema = pa.schema([field for field in every.schema if field.name not in _BESIDE])
     if count == 0:
         return schema.empty_table()
     snapshot = np.zeros(count, np.int64)

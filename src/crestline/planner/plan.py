@@ -233,11 +233,7 @@ def _choose(query: Query) -> tuple[Algorithm, str, Mapping[str, float]]:
         return _default(query)
     families = families_for(query)
     algorithm = named(query.using, *families)
-    usable = [
-        a.name
-        for a in CATALOGUE
-        if a.family in families and a.supports(query.window)
-    ]
+    usable = [a.name for a in CATALOGUE if a.family in families and a.supports(query.window)]
     choices = "choose one of " + ", ".join(usable)
     if algorithm is None:
         raise PlanError(f"there is no algorithm {query.using}: {choices}.")
