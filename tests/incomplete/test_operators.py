@@ -300,7 +300,7 @@ def test_every_algorithm_of_the_family_is_here() -> None:
 def told_of(kind: Any) -> str:
     """What an operator says of some streams."""
     told = []
-    for seed in range(40):
+    for seed in range(12 if kind is Correlated else 30):
         stream = Stream(seed)
         known = stream.combination.streams is not None and stream.combination.high is not None
         if known or kind is not Correlated:
@@ -323,4 +323,4 @@ def test_kernels_give_the_same_as_plain_python(kind: Any) -> None:
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert plain.stdout.strip() == told_of(kind)
-    assert len(plain.stdout) > 10_000
+    assert len(plain.stdout) > 5_000

@@ -233,6 +233,4 @@ def test_harmonic_is_smooth_where_its_formula_changes() -> None:
 
 def test_each_available_algorithm_has_its_page() -> None:
     docs = Path(__file__).parents[2] / "docs" / "algorithms"
-    assert {a.name.lower() for a in algorithms()} <= {
-        p.stem for p in docs.glob("*.md")
-    }
+    assert {a.name.lower() for a in algorithms()} <= {p.stem for p in docs.glob("*.md")}

@@ -20,7 +20,6 @@ from crestline.core.window import counts_rows
 from crestline.language import Query
 from crestline.planner import Plan
 
-
 #: What runs tell beside the columns of results, for this purpose only.
 _BESIDE = ("_object", "_latest", "_rival")
 

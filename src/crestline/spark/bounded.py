@@ -92,7 +92,13 @@ def _opened(
         if isinstance(data[name], str | os.PathLike):
             return open_files(session, data[name], name, columns)
         path = scratch / f"{len(list(scratch.iterdir()))}.parquet"
-        schema = pa.schema([_plain(given[name].schema.field(column)) for column in columns])
+        known = given[name].schema
+        if not known.names:
+            pq.write_table(
+                pa.table({column: pa.array([], pa.string()) for column in columns}), path
+            )
+            return replace(open_files(session, path, name, columns), typed=False)
+        schema = pa.schema([_plain(known.field(column)) for column in columns])
         with pq.ParquetWriter(path, schema) as writer:
             for batch in given[name].read(columns):
                 table = pa.table(batch) if isinstance(batch, pa.RecordBatch) else batch

@@ -8,6 +8,7 @@ data is not read.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -26,7 +27,7 @@ from crestline.spark.formats.scan import column_named
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-#: Gives these columns of the input of that name, as its files spell them.
+#: Gives these columns of the input of that name, as it spells them; of one that has none, as text.
 Opener = Callable[[str, list[str]], FileStream]
 _BAD = (BAD_COLUMN, BAD_REASON, BAD_VALUE)
 
@@ -39,8 +40,8 @@ def open_inputs(
     names = list(dict.fromkeys(n for each in queries.values() for n in columns_of(each)))
     if not query.others:
         given = inputs[query.stream]
-        if not given.schema.names:
-            return opened(query.stream, [])
+        if not given.schema.names:  # no record, and nothing that tells the columns
+            return opened(query.stream, names)
         spelled = resolve(names, given.schema, query.stream)
         return opened(query.stream, list(dict.fromkeys(spelled.values())))
     return _united(query, names, inputs, opened)
@@ -55,7 +56,8 @@ def _united(
     across = query.combine.across
     together = merged(query, inputs)
     if not together.schema.names:
-        return opened(query.stream, [])
+        nothing = opened(query.stream, [name for name in names if name != across])
+        return replace(nothing, frame=nothing.frame.withColumn(across, F.lit("")))
     spelled = resolve(names, together.schema, query.stream)
     columns = [name for name in dict.fromkeys(spelled.values()) if name != across]
     streams: list[FileStream] = []
