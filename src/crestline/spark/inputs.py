@@ -41,7 +41,7 @@ def open_inputs(
     if not query.others:
         given = inputs[query.stream]
         if not given.schema.names:  # no record, and nothing that tells the columns
-            return opened(query.stream, names)
+            return replace(opened(query.stream, names), typed=False)
         spelled = resolve(names, given.schema, query.stream)
         return opened(query.stream, list(dict.fromkeys(spelled.values())))
     return _united(query, names, inputs, opened)
@@ -57,7 +57,7 @@ def _united(
     together = merged(query, inputs)
     if not together.schema.names:
         nothing = opened(query.stream, [name for name in names if name != across])
-        return replace(nothing, frame=nothing.frame.withColumn(across, F.lit("")))
+        return replace(nothing, typed=False, frame=nothing.frame.withColumn(across, F.lit("")))
     spelled = resolve(names, together.schema, query.stream)
     columns = [name for name in dict.fromkeys(spelled.values()) if name != across]
     streams: list[FileStream] = []
