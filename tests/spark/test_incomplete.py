@@ -371,6 +371,18 @@ def test_several_inputs(spark: Any, tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+def test_inputs_without_a_record(spark: Any, tmp_path: Path) -> None:
+    """One of several, or all of them: there is not even a column."""
+    inputs = by_road(sightings(60, seed=1, repeats=False))
+    (tmp_path / "empty.csv").touch()
+    streams: dict[str, Any] = inputs | {"west": tmp_path / "empty.csv", "south": []}
+    here, there = (crestline.run(TOGETHER, streams, engine=e) for e in ("local", "spark"))
+    assert_same_rows(rows_of(there.to_arrow()), rows_of(here.to_arrow()))
+    assert len(here) > 0
+    streams["north"] = tmp_path / "empty.csv"
+    assert len(crestline.run(TOGETHER, streams, engine="spark")) == 0
+
+
 def test_several_frames(spark: Any) -> None:
     table = sightings(120, seed=12, repeats=False)
     query = TOGETHER.replace(" LATENESS 2 SECONDS", "")

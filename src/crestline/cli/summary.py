@@ -124,10 +124,10 @@ def precision(approximation: dict[str, Any]) -> list[tuple[str, str]]:
     found = []
     if "expected_precision" in approximation:
         expected, compared = approximation["expected_precision"], approximation["compared"]
-        text = "unknown: too few records"
+        text = "unknown: too few objects were in the control group (see --audit)"
         if expected is not None:
             text = (
-                f"{expected:.1%} to be expected, by {compared:,} comparisons with a control group"
+                f"about {expected:.0%} to be expected, by a control group of {compared:,} objects"
             )
         found.append(("precision", text))
     if "audited_results" in approximation:

@@ -4,7 +4,8 @@ Of the objects whose keys fall into a small class, all values are kept. Now and 
 which are exact, are held against the answer: an object that scores more than the k-th shown but is
 not known with that score was missed. If one object in four is in the group, each that was missed
 stands for four. On average over time, so many were missed above each rank shown: that tells down to
-which rank those shown are among the k best.
+which rank those shown are among the k best. Comparisons soon after one another are much the same,
+so nothing is told before about ten different ones of the k best must have been in the group.
 """
 
 from __future__ import annotations
@@ -28,8 +29,10 @@ from crestline.kernels.sightings import (
 )
 from crestline.types import Floats
 
-#: The group is made smaller when it has more values than a quarter of those kept, and this many.
-_FEW = 64
+#: The group is made smaller when it has more values than are kept, and this many.
+_FEW = 256
+#: So many different objects of the answers must have been in the group for it to tell anything.
+_ENOUGH = 10.0
 
 
 class ControlGroup:
@@ -39,6 +42,8 @@ class ControlGroup:
         self.level = 0  # of how many objects one is in the group, as a power of two
         self.missed = np.zeros(0)  # how many, by the rank below them, all comparisons together
         self.compared = 0
+        self.objects = 0.0  # of the k best, how many have probably been in the group
+        self._done: int | None = None  # the step at which it last compared
         self._part: Part | None = None
         self._full_from: int | None = None  # the position from which on nothing is missing in it
 
@@ -80,9 +85,10 @@ class ControlGroup:
                 part.objects, part.table, mine.meta, mine.objects, mine.heaps, float(part.edge[KTH])
             )
             self._count(part.shown.numbers[0, : setting.k], missed)
-        if mine.values > max(_FEW, part.values // 4):
+            self._note_objects(setting, int(mine.meta[DONE]))
+        if mine.values > max(_FEW, part.values):
             self.level += 1
-            self._part = None
+            self._part = self._done = None
 
     def _count(self, shown: Floats, missed: Floats) -> None:
         if len(self.missed) == 0:
@@ -91,9 +97,16 @@ class ControlGroup:
         self.missed += np.bincount(below, minlength=len(shown))[: len(shown)] * 2.0**self.level
         self.compared += 1
 
+    def _note_objects(self, setting: Setting, done: int) -> None:
+        """In the time of a window, other objects come to the top."""
+        if self._done is not None and not setting.unbounded:
+            steps = setting.width if setting.on_arrival else setting.width / setting.slide
+            self.objects += (done - self._done) / steps * setting.k / 2.0**self.level
+        self._done = done
+
     def precision(self) -> float | None:
         """Which share of the k best was shown, as far as can be told; None: that cannot be told."""
-        if self.compared == 0:
+        if self.objects < _ENOUGH:
             return None
         k = len(self.missed)
         rank = np.arange(k + 1)
@@ -102,8 +115,8 @@ class ControlGroup:
 
     def state(self) -> Floats:
         """What was found so far; the group itself is gathered anew."""
-        return np.concatenate(([self.level, self.compared], self.missed))
+        return np.concatenate(([self.level, self.compared, self.objects], self.missed))
 
     def restore(self, state: Floats) -> None:
-        self.level, self.compared = int(state[0]), int(state[1])
-        self.missed = state[2:].copy()
+        self.level, self.compared, self.objects = int(state[0]), int(state[1]), float(state[2])
+        self.missed = state[3:].copy()

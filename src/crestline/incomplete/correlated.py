@@ -149,14 +149,13 @@ class Correlated(EAA):
         return super().candidates + sum(group.values for group in self._control)
 
     def notes(self) -> dict[str, Any]:
-        """The precision to be expected, and on how many comparisons it rests."""
-        told = [(g.precision(), g.compared) for g in self._control]
-        known = [(precision, times) for precision, times in told if precision is not None]
-        compared = sum(times for _, times in known)
-        mean = sum(precision * times for precision, times in known) / compared if known else None
-        return {
-            "expected_precision": None if mean is None else round(mean, 3), "compared": compared,
-        }  # fmt: skip
+        """The precision to be expected, and on about how many objects of answers it rests."""
+        told = [(g.precision(), g.objects) for g in self._control]
+        known = [(precision, objects) for precision, objects in told if precision is not None]
+        compared = sum(objects for _, objects in known)
+        mean = sum(precision * some for precision, some in known) / compared if known else None
+        expected = None if mean is None else round(mean, 3)
+        return {"expected_precision": expected, "compared": round(compared)}
 
     def keep_partitions(self, kept: Ints) -> None:
         super().keep_partitions(kept)

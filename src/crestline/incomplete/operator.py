@@ -236,7 +236,7 @@ class IncompleteOperator:
             panes = self.panes
             end = until + 1 if panes.on_arrival else until * panes.slide * panes.length
             due = int(np.searchsorted(wait.at, end))
-        self._wait = chosen(wait, slice(due, None))
+        self._wait = Arrivals._make(field[due:].copy() for field in wait)  # the rest can go
         self._wait_partition = partition[due:]
         return chosen(wait, slice(0, due)), partition[:due]
 

@@ -94,10 +94,9 @@ def _opened(
         path = scratch / f"{len(list(scratch.iterdir()))}.parquet"
         known = given[name].schema
         if not known.names:
-            pq.write_table(
-                pa.table({column: pa.array([], pa.string()) for column in columns}), path
-            )
-            return replace(open_files(session, path, name, columns), typed=False)
+            nothing = pa.schema([(column, pa.string()) for column in columns]).empty_table()
+            pq.write_table(nothing, path)
+            return open_files(session, path, name, columns)
         schema = pa.schema([_plain(known.field(column)) for column in columns])
         with pq.ParquetWriter(path, schema) as writer:
             for batch in given[name].read(columns):
