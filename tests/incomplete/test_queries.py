@@ -256,3 +256,37 @@ def test_values_are_forgotten_before_their_step_is_due() -> None:
             assert session.metrics.kept_peak < 15_000
     assert answers["EAA"].equals(answers["SLA"])
     assert answers["EAA"].num_rows == 9
+
+
+@pytest.mark.parametrize(
+    ("query", "records"),
+    [
+        (
+            "SELECT TOP 1 obj FROM s [RANGE 23 us ON ts] COMBINE WEIGHTED_SUM(val, (c => 1.0,"
+            " d => 0.0)) ACROSS src IN ('c', 'd') OBJECT obj",
+            [(6, "b", "c", -2, 0), (6, "a", "c", 0, 0), (12, "b", "d", 4, 0),
+             (29, "a", "d", -2, 0)],
+        ),
+        (
+            "SELECT TOP 1 obj FROM s [RANGE 13 us SLIDE 6 us ON ts] PARTITION BY part COMBINE"
+            " SUM(val) ACROSS src IN ('a') OBJECT obj VALUES BETWEEN 0 AND 8 REPEATS AVG AT MOST 3",
+            [(-1, "f1", "a", 4, 1), (0, "f0", "a", 1, 1), (3, "f1", "a", 6, 1),
+             (4, "f0", "a", 0, 1), (9, "f0", "a", 6, 1), (14, "f0", "a", 6, 2),
+             (234, "f1", "a", 4, 1)],
+        ),
+    ],
+)  # fmt: skip
+def test_forgetting_a_value_does_not_raise_a_score(query: str, records: list[Any]) -> None:
+    """An object may score less with a value than without: what was forgotten must not be shown."""
+    names = ("ts", "obj", "src", "val", "part")
+    table = table_of([dict(zip(names, record, strict=True)) for record in records])
+    answers = []
+    for using in ("NAIVE", "EAA"):
+        session = crestline.open(f"{query} USING {using}", engine="local")
+        got = []
+        for row in range(len(records)):
+            got += rows_of(session.push(table.slice(row, 1)))
+            state = session.snapshot()  # forgets all that it can
+            session = crestline.open(f"{query} USING {using}", engine="local", state=state)
+        answers.append(in_place(got + rows_of(session.finish())))
+    assert_same(answers[1], answers[0], query)

@@ -58,7 +58,7 @@ def follow(request: Request, following: Following) -> RunSummary:
     trigger_options(following.trigger)
     for query in request.queries.values():
         plan(query)
-    stream, path = _only_stream(request)
+    paths = _paths(request)
     results, rejects = _folders(request)
     with ExitStack() as stack:
         resumed = False
@@ -72,8 +72,9 @@ def follow(request: Request, following: Following) -> RunSummary:
         for parts in [*results.values(), *([rejects] if rejects else [])]:
             parts.claim(checkpoint.id, None if following.checkpoint is None else folder)
         tally = _Tally(request, results, resumed)
-        if not _wait_for_the_first(path, stream, following, request.quiet):
-            return tally.summary(following, rejects)
+        for stream, path in paths.items():
+            if not _wait_for_the_first(path, stream, following, request.quiet):
+                return tally.summary(following, rejects)
         BoundedRun(request.queries, request.streams)  # says which column is missing
         started = stack.enter_context(spark(request.master, request.conf, quiet=request.quiet))
         asked = stack.enter_context(interrupts())
@@ -89,7 +90,7 @@ def follow(request: Request, following: Following) -> RunSummary:
                 each(round)
 
         run = Follow(
-            started.session, dict(request.queries), path, checkpoint, sink,
+            started.session, dict(request.queries), paths, checkpoint, sink,
             trigger=following.trigger, strict=request.strict,
             files_per_trigger=following.files_per_round,
         )  # fmt: skip
@@ -104,17 +105,19 @@ def follow(request: Request, following: Following) -> RunSummary:
         return tally.summary(following, rejects)
 
 
-def _only_stream(request: Request) -> tuple[str, str]:
-    """The one stream that the queries read, and its path."""
-    names = list(dict.fromkeys(query.stream.casefold() for query in request.queries.values()))
-    if len(names) > 1:
+def _paths(request: Request) -> dict[str, str]:
+    """The stream that all queries read, or the inputs of those with COMBINE, and their paths."""
+    asked = {
+        tuple(name.casefold() for name in query.inputs): query for query in request.queries.values()
+    }
+    if len(asked) > 1:
+        names = ", ".join(name for query in asked.values() for name in query.inputs)
         raise Misuse(
-            f"--follow takes queries on one stream, these read {', '.join(names)}: start a run for"
-            " each"
+            f"--follow takes queries on one stream, these read {names}: start a run for each"
         )
-    stream = next(iter(request.queries.values())).stream
     paths = {name.casefold(): path for name, path in request.streams.items()}
-    return stream, request.streams.get(stream, paths[names[0]])
+    inputs = next(iter(asked.values())).inputs
+    return {name: request.streams.get(name, paths[name.casefold()]) for name in inputs}
 
 
 def _folders(request: Request) -> tuple[dict[str, Parts], Parts | None]:

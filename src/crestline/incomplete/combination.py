@@ -63,6 +63,13 @@ class Combination:
         """What a stream without a value counts."""
         return 0.0 if self.low is None else self.low
 
+    @property
+    def grows(self) -> bool:
+        """Whether a score can only grow when a value comes."""
+        if self.low is None or self.repeats in ("AVG", "MIN"):
+            return False
+        return self.repeats != "SUM" or self.low >= 0
+
     def rule(self) -> Rule:
         """How values are combined, for kernels."""
         return Rule(

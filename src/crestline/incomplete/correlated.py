@@ -56,6 +56,7 @@ class Correlated(EAA):
     OPTIONS: ClassVar[Mapping[str, float | None]] = {
         "once": False, "trusting": False, "exact_counts": False, "hope": 1.0,
     }  # fmt: skip
+    hides = False
     sketched = True
 
     def __init__(

@@ -7,7 +7,7 @@ or what can still matter (``EAA``), or probably so (``CORRELATED``).
 Invariants, which hold whenever steps have passed: I1: nothing waits for a step that has passed.
 I2: every stored value is in the window. I3: values leave in the order in which they are stored, and
 an object's chain of values leads through all of them. I4: scores and bounds are those of the stored
-values. I5: heaps are heaps, and hold each object with values once.
+values. I5: heaps are heaps, and hold each object with values that is not hidden once.
 """
 
 from __future__ import annotations
@@ -58,6 +58,8 @@ class IncompleteOperator:
     listed: ClassVar[bool] = False
     #: Whether values are forgotten before they leave the window.
     forgets: ClassVar[bool] = False
+    #: Whether what is forgotten is certain not to matter.
+    hides: ClassVar[bool] = True
     #: Whether sketches of the streams are kept.
     sketched: ClassVar[bool] = False
 
@@ -76,6 +78,11 @@ class IncompleteOperator:
         value is taken for a first one."""
         if k < 1:
             raise CrestlineError(f"k must be at least 1, not {k}")
+        if trusting and not combination.grows:
+            raise CrestlineError(
+                "trusting needs scores that only grow as values come: declare their range, and"
+                " make repeats one by MAX, or by SUM where none is negative"
+            )
         self.k, self.window, self.slide = k, window, slide
         self.combination, self.only_changes, self.trusting = combination, only_changes, trusting
         self.panes = unit_panes(window, slide)
@@ -194,7 +201,7 @@ class IncompleteOperator:
         width = self.window if panes.on_arrival else panes.width
         return Setting(
             self.k, self.only_changes, panes.on_arrival, self._timed is not True, self._dated,
-            panes.length, width or 0, panes.slide, self.window is None, self.listed,
+            panes.length, width or 0, panes.slide, self.window is None, self.listed, self.hides,
         )  # fmt: skip
 
     @property
@@ -450,6 +457,9 @@ class IncompleteOperator:
         count, total = np.zeros(len(order), np.int64), np.zeros(len(order))
         held = part.slots()
         held = held[objects["newest"][held] >= 0]
+        hidden = objects["hidden"][held] > done
+        assert (hidden | (objects["in_bounds"][held] >= 0)).all(), "I5"
+        held = held[objects["in_bounds"][held] >= 0]
         for slot in held:
             chain, place = [], int(objects[slot].newest)
             while place >= head:
@@ -465,7 +475,7 @@ class IncompleteOperator:
                 )
                 staying = mine[part.stored["leaves"][mine] > step]
                 if [i for i in chain if part.stored[i].leaves > step] == staying[::-1].tolist():
-                    found += [(now, bound), (now, -np.inf)]
+                    found.append((now, bound))
             assert found, ("I3", slot)
             assert (objects[slot].score, objects[slot].bound) in found, ("I4", slot)
         _check_heap(part, BOUND, objects["in_bounds"], objects["bound"], held)

@@ -162,7 +162,7 @@ def sweep(
     for slot in range(used):
         if forgotten[slot] == LONG_AGO:
             continue
-        if objects[slot].newest >= 0 or objects[slot].shown == 1:
+        if setting.hides and (objects[slot].newest >= 0 or objects[slot].shown == 1):
             hide(meta, heaps, objects, lists, slot, forgotten[slot])
         if objects[slot].newest >= 0:
             refresh(

@@ -12,8 +12,11 @@ differ (a code is the beginning of a long name): then all of those that might be
 and whoever knows the names decides.
 
 **Certain** is an object whose score is above the (k + 1)-th largest bound: k others cannot overtake
-it any more. An object of which older values were forgotten cannot be among those (they were
-forgotten because it cannot reach the k best before they leave): it is *hidden* until then.
+it any more.
+
+**Hidden** is an object of which older values were forgotten: that was done because it cannot reach
+the k best before they leave, nor can it overtake one of them. Until then its score is not known,
+and it takes part in nothing.
 """
 
 from __future__ import annotations
@@ -90,6 +93,8 @@ class Setting(NamedTuple):
     unbounded: bool
     #: Whether objects are found in lists of streams, instead of a heap by score.
     listed: bool
+    #: Whether what is forgotten is certain not to matter: then objects are hidden.
+    hides: bool
 
 
 class Arrivals(NamedTuple):
@@ -168,9 +173,13 @@ def refresh(
         take_out(setting, meta, edge, objects, lists, heaps, table, slot)
         return
     score, _, bound = outlook(rule, order, weights, count, total, meta[ACTIVE], objects[slot].seen)
-    if objects[slot].hidden > step:
-        bound = -np.inf
     latest = stored[newest].at
+    if objects[slot].hidden > step:
+        if known:
+            _note(meta, edge, -np.inf, LONG_AGO, -np.inf, before)
+            release(meta, heaps, objects, lists, SCORE, slot)
+            release(meta, heaps, objects, lists, BOUND, slot)
+        return
     _note(meta, edge, score, latest, bound, before)
     objects[slot].score = score
     objects[slot].bound = bound
@@ -454,7 +463,7 @@ def run(
         if slot < 0:
             slot = new_object(meta, heaps, objects, table, high, low, codes[a], ids[a])
             objects[slot].seen = seen
-            if hidden > step:
+            if hidden > step and setting.hides:
                 hide(meta, heaps, objects, lists, slot, hidden)
         newest = objects[slot].newest
         if newest < meta[HEAD] or stored[newest].leaves <= step:

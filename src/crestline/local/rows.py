@@ -56,8 +56,8 @@ class RowBuilder:
         if query.combine is not None:
             tail += [("upper", pa.float64()), ("certain", pa.bool_())]
         if shard:
-            tail += [("_object", plain_type(columns.field("o").type)), ("_latest", pa.int64())]
-            tail.append(("_rival", pa.float64()))
+            tail += [("\0object", plain_type(columns.field("o").type)), ("\0latest", pa.int64())]
+            tail.append(("\0rival", pa.float64()))
         if query.late == "REVISE":
             tail.append(("revision", pa.int64()))
         head = [("query", pa.string()), ("window_start", self._at), ("window_end", self._at)]
@@ -104,10 +104,10 @@ class RowBuilder:
             columns["score"] = pa.array(reported.score)
             columns["upper"] = pa.array(reported.outlook.upper)
             columns["certain"] = pa.array(reported.outlook.certain)
-            if "_object" in self._snapshots.names:
-                columns["_object"] = kept.column("o").take(pa.array(reported.id))
-                columns["_latest"] = pa.array(reported.outlook.latest)
-                columns["_rival"] = pa.array(reported.outlook.rival)
+            if "\0object" in self._snapshots.names:
+                columns["\0object"] = kept.column("o").take(pa.array(reported.id))
+                columns["\0latest"] = pa.array(reported.outlook.latest)
+                columns["\0rival"] = pa.array(reported.outlook.rival)
         if reported.probability is not None:
             columns["probability"] = pa.array(reported.probability)
         if self._query.late == "REVISE":

@@ -21,7 +21,7 @@ from crestline.language import Query
 from crestline.planner import Plan
 
 #: What runs tell beside the columns of results, for this purpose only.
-_BESIDE = ("_object", "_latest", "_rival")
+_BESIDE = ("\0object", "\0latest", "\0rival")
 
 
 def can_be_split(plan: Plan) -> bool:
@@ -49,15 +49,15 @@ def merged(query: Query, tables: Sequence[pa.Table]) -> pa.Table:
         codes = np.unique(sort_codes(every.column(name)), return_inverse=True)[1]
         snapshot = np.unique(snapshot * (codes.max() + 1) + codes, return_inverse=True)[1]
     numbers = {
-        name: np.asarray(every.column(name).to_numpy()) for name in ("score", "_latest", "_rival")
+        name: np.asarray(every.column(name).to_numpy()) for name in ("score", "\0latest", "\0rival")
     }
-    object_ = sort_codes(every.column("_object"))
-    order = np.lexsort((object_, -numbers["_latest"], -numbers["score"], snapshot))
+    object_ = sort_codes(every.column("\0object"))
+    order = np.lexsort((object_, -numbers["\0latest"], -numbers["score"], snapshot))
     snapshot = snapshot[order]
     starts = np.searchsorted(snapshot, np.arange(snapshot[-1] + 1))
     rank = np.arange(count) - starts[snapshot]
     # The (k + 1)-th largest bound of each snapshot, if it has so many.
-    bounds = numbers["_rival"][order][np.lexsort((-numbers["_rival"][order], snapshot))]
+    bounds = numbers["\0rival"][order][np.lexsort((-numbers["\0rival"][order], snapshot))]
     place = starts + query.k
     has = place < np.append(starts[1:], count)
     rival = np.where(has, bounds[np.minimum(place, count - 1)], -np.inf)
