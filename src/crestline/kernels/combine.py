@@ -127,3 +127,28 @@ def outlook(
         elif rule.function != MIN:
             most = max(now, rule.high)
     return now, least, most
+
+
+@kernel
+def combined(rule: Rule, order: Ints, weights: Floats, active: int, value: Floats) -> float:
+    """The score of an object with one value for each stream."""
+    score = 0.0
+    if rule.function == MIN:
+        score = float("inf")
+    elif rule.function == MAX:
+        score = float("-inf")
+    streams = 0
+    for j in range(len(order)):
+        x = order[j]
+        if (active >> x) & 1 == 0:
+            continue
+        streams += 1
+        if rule.function == MIN:
+            score = min(score, value[x])
+        elif rule.function == MAX:
+            score = max(score, value[x])
+        elif rule.function == WEIGHTED_SUM:
+            score += weights[x] * value[x]
+        else:
+            score += value[x]
+    return score / streams if rule.function == AVG else score

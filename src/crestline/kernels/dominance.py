@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crestline.kernels.combine import AVG, MAX, MIN, WEIGHTED_SUM, Rule, Terms, add_value, outlook
+from crestline.kernels.combine import AVG, Rule, Terms, add_value, combined, outlook
 from crestline.kernels.compile import kernel
 from crestline.kernels.objects import CERTAIN, LONG_AGO, SIZES, USED, hold, release
 from crestline.kernels.sightings import (
@@ -42,35 +42,18 @@ def expected_most(
 ) -> float:  # fmt: skip
     """The score an object can be expected to reach at most: a stream on which it was not seen
     counts as much as it is probable, given one of those on which it was."""
-    best = 0.0
-    if rule.function == MIN:
-        best = np.inf
-    elif rule.function == MAX:
-        best = -np.inf
-    streams = 0
-    for j in range(len(order)):
-        x = order[j]
-        if (active >> x) & 1 == 0:
-            continue
-        streams += 1
-        value = rule.missing
+    value = np.empty(len(count))
+    for x in range(len(count)):
+        value[x] = rule.missing
         if count[x] > 0:
-            value = total[x] / count[x] if rule.repeats == AVG else total[x]
+            value[x] = total[x] / count[x] if rule.repeats == AVG else total[x]
         elif (seen >> x) & 1 == 0:
             probable = 0.0
             for y in range(len(count)):
                 if (seen >> y) & 1 == 1:
                     probable = max(probable, chance[y, x])
-            value += probable * (rule.high - rule.missing)
-        if rule.function == WEIGHTED_SUM:
-            value *= weights[x]
-        if rule.function == MIN:
-            best = min(best, value)
-        elif rule.function == MAX:
-            best = max(best, value)
-        else:
-            best += value
-    return best / streams if rule.function == AVG else best
+            value[x] += probable * (rule.high - rule.missing)
+    return combined(rule, order, weights, active, value)
 
 
 @kernel

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crestline.kernels.combine import AVG, MAX, MIN, WEIGHTED_SUM, Rule
+from crestline.kernels.combine import AVG, Rule, combined
 from crestline.kernels.compile import kernel
 from crestline.kernels.objects import (
     SIZES,
@@ -122,7 +122,7 @@ def _fill(
     streams = lists.shape[1]
     waiting = np.empty(streams, np.int64)
     fringes = np.zeros((streams, 64), np.int64)
-    least = np.full(streams, np.inf)  # the value at which a list has arrived
+    least, most = np.full(streams, np.inf), np.empty(streams)  # values at which lists have arrived
     for x in range(streams):
         waiting[x] = min(1, meta[SIZES + STREAM + x])
     met = np.empty(64, np.int64)
@@ -160,7 +160,9 @@ def _fill(
                 found += 1
         if depth >= check and not ended:
             check = depth + depth // 2 + 1
-            threshold = _threshold(rule, order, weights, active, least)
+            for x in range(streams):  # the most that an object can have which was not met
+                most[x] = max(least[x], rule.missing)
+            threshold = combined(rule, order, weights, active, most)
             above = 0
             for j in range(found):
                 above += objects[met[j]].score > threshold
@@ -172,29 +174,3 @@ def _fill(
     for j in range(found):
         if objects[met[j]].score > threshold or ended:
             hold(meta, heaps, objects, lists, VIEW, met[j])
-
-
-@kernel
-def _threshold(rule: Rule, order: Ints, weights: Floats, active: int, least: Floats) -> float:
-    """The most that an object can score which no list has come to yet."""
-    best = 0.0
-    if rule.function == MIN:
-        best = np.inf
-    elif rule.function == MAX:
-        best = -np.inf
-    streams = 0
-    for j in range(len(order)):
-        x = order[j]
-        if (active >> x) & 1 == 0:
-            continue
-        streams += 1
-        value = max(least[x], rule.missing)
-        if rule.function == WEIGHTED_SUM:
-            value *= weights[x]
-        if rule.function == MIN:
-            best = min(best, value)
-        elif rule.function == MAX:
-            best = max(best, value)
-        else:
-            best += value
-    return best / streams if rule.function == AVG else best
