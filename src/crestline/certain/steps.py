@@ -279,10 +279,7 @@ class StepOperator(ABC):
 
     def top(self, partition: int = 0) -> Ints:
         """The ids of the partition's snapshot in the latest report, best first."""
-        places = np.flatnonzero(self._last.partition == partition)
-        if len(places) == 0:
-            return np.empty(0, np.int64)
-        return self._last.id[self._last.offset[places[-1]] : self._last.offset[places[-1] + 1]]
+        return self._last.latest_of(partition)
 
     # -- ids, ties, state ---------------------------------------------------------------------
 

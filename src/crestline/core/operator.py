@@ -162,6 +162,14 @@ class Reported:
         none = np.empty(0, np.int64)
         return cls(none, none, np.zeros(1, np.int64), none, np.empty(0))
 
+    def latest_of(self, partition: int) -> Ints:
+        """The ids of the partition's last snapshot, best first."""
+        places = np.flatnonzero(self.partition == partition)
+        if len(places) == 0:
+            return np.empty(0, np.int64)
+        last = places[np.argmax(self.end[places])]
+        return self.id[self.offset[last] : self.offset[last + 1]]
+
     def __len__(self) -> int:
         return len(self.end)
 
@@ -170,6 +178,22 @@ class Reported:
         for i in range(len(self)):
             part = slice(self.offset[i], self.offset[i + 1])
             yield int(self.partition[i]), int(self.end[i]), self.id[part], self.score[part]
+
+
+def gathered(
+    told: Sequence[tuple[Ints, Ints, Floats, Ints]],
+) -> tuple[Ints, Ints, Ints, Floats]:
+    """What kernels told of several partitions, as one.
+
+    Of each they tell step and number of rows of every snapshot, the ids, columns of numbers, and
+    how many snapshots and rows that makes. Here: the number of snapshots of each partition, then
+    all steps, ids and numbers one after another.
+    """
+    snapshots = np.array([filled[0] for _, _, _, filled in told], np.int64)
+    steps = np.concatenate([s[:, : f[0]] for s, _, _, f in told], axis=1)
+    ids = np.concatenate([i[: f[1]] for _, i, _, f in told])
+    numbers = np.concatenate([n[:, : f[1]] for _, _, n, f in told], axis=1)
+    return snapshots, steps, ids, numbers
 
 
 def regrouped(offset: Ints, order: Ints) -> tuple[Ints, Ints]:

@@ -19,7 +19,7 @@ import numpy as np
 
 from crestline.certain.steps import unit_panes
 from crestline.core.errors import CrestlineError
-from crestline.core.operator import Outlook, Reported, Sighting
+from crestline.core.operator import Outlook, Reported, Sighting, gathered
 from crestline.incomplete.combination import MOST_STREAMS, Combination
 from crestline.incomplete.part import Part
 from crestline.kernels.combine import Terms, outlook
@@ -285,12 +285,7 @@ class IncompleteOperator:
     def _collect(self, partitions: Ints, told: list[Told]) -> Reported:
         if not told:
             return Reported.nothing()
-        snapshots = [int(filled[0]) for _, _, _, filled in told]
-        steps = np.concatenate(
-            [s[:, :n] for (s, _, _, _), n in zip(told, snapshots, strict=True)], 1
-        )
-        ids = np.concatenate([i[: f[1]] for _, i, _, f in told])
-        numbers = np.concatenate([n[:, : f[1]] for _, _, n, f in told], axis=1)
+        snapshots, steps, ids, numbers = gathered(told)
         panes = self.panes
         end = steps[0] if panes.on_arrival else steps[0] * (panes.slide * panes.length)
         view = Outlook(numbers[1], numbers[2] > 0, numbers[3].astype(np.int64), numbers[4])
@@ -322,11 +317,7 @@ class IncompleteOperator:
 
     def top(self, partition: int = 0) -> Ints:
         """The ids of the partition's snapshot in the latest report, best first."""
-        places = np.flatnonzero(self._reported.partition == partition)
-        if len(places) == 0:
-            return np.empty(0, np.int64)
-        last = places[-1]
-        return self._reported.id[self._reported.offset[last] : self._reported.offset[last + 1]]
+        return self._reported.latest_of(partition)
 
     def take_repeats(self) -> Ints:
         """The ids of the records that were repeats, since the last call."""

@@ -46,7 +46,7 @@ import numpy as np
 from crestline.certain.waiting import Waiting, order_of
 from crestline.core.asks import LONG_AGO, Agenda, Ask, Executions
 from crestline.core.errors import CrestlineError
-from crestline.core.operator import Doubt, Reported
+from crestline.core.operator import Doubt, Reported, gathered
 from crestline.kernels.asks import ANSWER_ASKS
 from crestline.kernels.compact import (
     CHANCE,
@@ -426,17 +426,13 @@ class SharedWorlds:
     def _collect(self, partitions: list[int], told: list[Told], due: Executions) -> Reported:
         if not told:
             return Reported.nothing()
-        snapshots = [int(filled[0]) for _, _, _, filled in told]
-        steps = np.concatenate(
-            [s[:, :n] for (s, _, _, _), n in zip(told, snapshots, strict=True)], 1
-        )
-        numbers = np.concatenate([n[:, : f[1]] for _, _, n, f in told], axis=1)
+        snapshots, steps, ids, numbers = gathered(told)
         end = np.repeat(due.at, np.diff(due.offset))[steps[0]]
         reported = Reported.of(
             np.repeat(np.array(partitions, np.int64), snapshots),
             end,
             steps[1],
-            np.concatenate([i[: f[1]] for _, i, _, f in told]),
+            ids,
             numbers[0],
             numbers[1],
             self._numbers[due.ask[steps[0]]],
@@ -447,12 +443,7 @@ class SharedWorlds:
 
     def top(self, partition: int = 0) -> Ints:
         """The ids of the partition's last snapshot in the latest report, best first."""
-        reported = self._reported
-        places = np.flatnonzero(reported.partition == partition)
-        if len(places) == 0:
-            return np.empty(0, np.int64)
-        last = places[np.argmax(reported.end[places])]
-        return reported.id[reported.offset[last] : reported.offset[last + 1]]
+        return self._reported.latest_of(partition)
 
     # -- what is kept -------------------------------------------------------------------------
 
