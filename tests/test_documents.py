@@ -6,7 +6,9 @@
 - ```python and ```sh blocks of a document run in their order in one folder; of ```sh the short
   commands of crestline, the others are looked up.
 - A ```text block right below one of those holds what it prints (of ```sh only what depends on no
-  generated stream).
+  generated stream). There are no blocks of other languages.
+- `<!-- not run -->` above a ```python or ```sh block, for what takes Spark, a cluster or a long
+  time: Python must compile, commands are looked up.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ from typer.testing import CliRunner
 import crestline
 from crestline import planner
 from crestline.cli import app
+from crestline.language import query as language
 from crestline.language.functions import FUNCTIONS
 from crestline.streams import KINDS, generate
 
@@ -38,15 +41,23 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = (ROOT, ROOT / "src" / "crestline")
 DOCUMENTS = [ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")]
 DOCUMENTS += sorted((ROOT / "docs").rglob("*.md"))
+DOCUMENTS += sorted((ROOT / "papers").glob("*/README.md")) + [ROOT / "examples" / "README.md"]
 ENDINGS = (".py", ".md", ".sh", ".png", ".json", ".toml")
 #: Commands of crestline that are short enough to run, and those whose output is always the same.
 RUN, SAME = {"generate", "run", "explain", "algorithms"}, {"explain"}
+#: Commands of others that a block which is not run may show.
+OTHERS = {".", "pip", "spark-submit", "venv-pack"}
+NOT_RUN = "not run"
 #: What the documents name and others define, or a reader makes.
 ELSEWHERE = {
     *("numpy.max", "ruff format", "reproduce_failure", "NUMBA_DISABLE_JIT", "make", "sqlglot"),
     *("certain/foo.py", "kernels/foo.py", "docs/algorithms/foo.md", ".venv", "crestline-demo"),
-    *("SparkSession", "spark.sql.session.timeZone", "spark.sql.shuffle.partitions"),
-    *("--py-files", "job.py", "max_by"),
+    *("SparkSession", "StreamingQueryListener", "checkpointLocation", "spark-defaults.conf"),
+    *("inputRowsPerSecond", "processedRowsPerSecond", "durationMs", "stateOperators"),
+    *("lastProgress", "observedMetrics", "offsets", "commits", "--archives"),
+    *("--py-files", "job.py", "max_by", "heapq.nlargest", "row_number", "HOP"),
+    *("crestline.json", "_crestline.json", "site/", ".rivals/"),
+    *("windowby", "sorted_tuple", "group_by_dynamic", "top_k_by"),
 }
 
 
@@ -74,6 +85,19 @@ def blocks(document: str) -> list[Block]:
         for f in FENCE.finditer(document)
         for line in [document.count("\n", 0, f.start()) + 1]
     ]
+
+
+def block_problems(document: str) -> list[str]:
+    """Blocks that no test would look at: of another language, indented, or with other fences."""
+    found = [
+        f"line {block.line}: a block of {block.language or 'no language'}"
+        for block in blocks(document)
+        if block.language not in ("sql", "python", "sh", "text")
+    ]
+    for number, line in enumerate(without_blocks(document).splitlines(), start=1):
+        if re.match(r"\s*(```|~~~)", line):
+            found.append(f"line {number}: a block begins or ends in a way that is not understood")
+    return found
 
 
 def without_blocks(document: str) -> str:
@@ -121,7 +145,7 @@ def python_names() -> frozenset[str]:
     """Every module, function, class, argument, attribute and variable that the project defines,
     and every text constant that is a name, such as those of columns."""
     names: set[str] = set()
-    for folder in ("src", "tests", "benchmarks", "papers"):
+    for folder in ("src", "tests", "benchmarks", "papers", "examples", "docs"):
         for file in (ROOT / folder).rglob("*.py"):
             if file == Path(__file__):
                 continue
@@ -183,6 +207,8 @@ def command_problem(words: list[str]) -> str | None:
         if not missing and "crestline.cli" in rest:
             return command_problem(["crestline", *rest[rest.index("crestline.cli") + 1 :]])
         return f"there is no file {missing[0]}" if missing else None
+    if program in OTHERS:
+        return None
     if program != "crestline":
         return f"a command that is not understood: {program!r}"
     command = rest[0] if rest and not rest[0].startswith("-") else ""
@@ -195,7 +221,7 @@ def command_problem(words: list[str]) -> str | None:
 
 def span_problem(span: str, beside: Path) -> str | None:
     """What is wrong with a code span, if it is of a kind that can be checked."""
-    if span in ELSEWHERE or span.startswith(("[", "-- ", "/*")):
+    if span in ELSEWHERE or span.startswith(("[", "-- ", "/*", "spark.")):
         return None
     if re.match(r"(crestline|make|python) ", span):
         return command_problem(shlex.split(span))
@@ -229,7 +255,7 @@ def link_problem(target: str, document: str, beside: Path) -> str | None:
         return None
     path, _, anchor = target.partition("#")
     file = beside / path
-    if path and not file.exists():
+    if path and not (file.exists() and file.resolve().is_relative_to(ROOT)):
         return f"the link to {target} leads nowhere"
     if anchor:
         text = file.read_text() if path else document
@@ -242,15 +268,16 @@ def problems(document: str, beside: Path = ROOT) -> list[str]:
     found = []
     for number, line in enumerate(without_blocks(document).splitlines(), start=1):
         told = [span_problem(span, beside) for span in re.findall(r"`([^`]+)`", line)]
-        told += [
-            link_problem(target, document, beside) for target in re.findall(r"\]\(([^)]+)\)", line)
-        ]
+        targets = re.findall(r"\]\(([^)\s]+)[^)]*\)", line) + re.findall(
+            r'(?:src|href)="(.+?)"', line
+        )
+        told += [link_problem(target, document, beside) for target in targets]
         found += [f"line {number}: {problem}" for problem in told if problem]
     for block in blocks(document):
         if block.language == "sh":
             told = [command_problem(words) for words in commands(block.text)]
             found += [f"line {block.line}: {problem}" for problem in told if problem]
-    return found
+    return found + block_problems(document)
 
 
 # --- what runs -----------------------------------------------------------------------------------
@@ -289,6 +316,22 @@ def run_shell(block: Block) -> None:
                 assert result.stdout == block.printed
 
 
+def run_block(block: Block, names: dict[str, Any]) -> None:
+    assert block.marker in ("", NOT_RUN, "error"), f"what does {block.marker!r} mean?"
+    assert block.marker != "error" or block.language == "sql", "only SQL may be wrong on purpose"
+    match block.language:
+        case "sql":
+            check_sql(block)
+        case "python" if block.marker == NOT_RUN:
+            compile(block.text, f"block at line {block.line}", "exec")
+        case "python":
+            run_python(block, names)
+        case "sh" if block.marker != NOT_RUN:
+            unknown = [words[0] for words in commands(block.text) if words[0] in OTHERS]
+            assert not unknown, f"{unknown[0]} is not run: say so above the block"
+            run_shell(block)
+
+
 each_document = pytest.mark.parametrize(
     "path", [pytest.param(path, id=str(path.relative_to(ROOT))) for path in DOCUMENTS]
 )
@@ -307,14 +350,7 @@ def test_what_a_document_shows_runs(
     names: dict[str, Any] = {"__name__": "example"}
     for block in blocks(path.read_text()):
         try:
-            if block.language == "sql":
-                check_sql(block)
-            elif block.language == "python":
-                run_python(block, names)
-            elif block.language == "sh":
-                run_shell(block)
-            else:
-                assert block.language == "text", f"a block of {block.language or 'no language'}"
+            run_block(block, names)
         except Exception as error:
             error.add_note(f"the block at {path.relative_to(ROOT)}:{block.line}")
             raise
@@ -342,6 +378,54 @@ def test_the_architecture_names_every_package_and_the_language_every_function() 
     assert [name for name in FUNCTIONS if not re.search(rf"\b{name}\b", language)] == []
 
 
+def test_the_language_page_has_a_query_for_everything_that_can_be_said() -> None:
+    page = blocks((ROOT / "docs" / "language.md").read_text())
+    texts = [b.text for b in page if b.language == "sql" and b.marker != "error"]
+    queries = [query for text in texts for query in crestline.parse_all(text)]
+    windows = {
+        tuple(re.findall(r"RANGE|ROWS|UNBOUNDED|SLIDE|ON\b", window))
+        for window in (str(query).split("[")[1].split("]")[0] for query in queries)
+    }
+    assert windows >= {
+        ("RANGE", "SLIDE", "ON"),
+        ("RANGE", "ON"),
+        ("ROWS", "SLIDE"),
+        ("ROWS",),
+        ("ROWS", "SLIDE", "ON"),
+        ("UNBOUNDED", "SLIDE", "ON"),
+        ("UNBOUNDED", "SLIDE", "ROWS"),
+    }
+    asked = [query.probability for query in queries if query.probability is not None]
+    assert {each.semantics for each in asked} == set(language.SEMANTICS)
+    combined = [query.combine for query in queries if query.combine is not None]
+    assert {each.function for each in combined} == set(language.COMBINATIONS)
+    assert {query.using for query in queries} - {None} == {a.name for a in planner.algorithms()}
+    options = {(a.name, option) for a in planner.algorithms() for option in a.options}
+    used = {(query.using, option) for query in queries for option, _ in query.options}
+    assert used <= options
+    assert {option for _, option in used} == {option for _, option in options}
+    for said in (
+        *("CREATE QUERY", "WHERE", "PARTITION BY", "KEY (", "FREQUENCY", "EXCLUSIVE BY", "ERROR"),
+        *("BY SUM OF PROBABILITY", "LATE DROP", "LATE REVISE", "EMIT SNAPSHOTS", "EMIT CHANGES"),
+        *("VALUES BETWEEN", "REPEATS", " IN (", "TOP(", "TOP-", "EXACT", "APPROXIMATE"),
+    ):
+        assert any(said in text for text in texts), f"no query says {said}"
+
+
+def test_the_page_of_the_command_line_tells_every_option_where_it_belongs() -> None:
+    page = (ROOT / "docs" / "reference" / "command-line.md").read_text()
+    sections = dict(re.findall(r"^## (?:crestline )?(.+?)\n(.*?)(?=^## |\Z)", page, re.M | re.S))
+    sections[""] = sections.pop("Without a command")
+    assert sections.keys() == options().keys()
+    for command, text in sections.items():
+        told = set(re.findall(r"`(--?[a-z][a-z-]*)", text))
+        wanted = {option for option in options()[command] if option.startswith("-")}
+        assert wanted - told == {"--help"}, f"crestline {command} has more options"
+        cells = "".join(re.findall(r"^\| (.*?) \|", text, re.M))
+        listed = set(re.findall(r"`(--?[a-z][a-z-]*)", cells))
+        assert listed <= wanted, f"crestline {command} has no {sorted(listed - wanted)}"
+
+
 def test_the_contributor_sees_every_target() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text()
     hidden = {"java"}  # made by others, not listed by make help either
@@ -367,6 +451,14 @@ WRONG = [
     "```sh\ncrestline run --query q.sql --strickt\n```",
     "```sh\nmake demonstration\n```",
     "```sh\npython papers/yang2011_mintopk/walk.py\n```",
+    "```\nno language\n```",
+    "```java\nint i;\n```",
+    "~~~python",
+    "- indented\n\n  ```python",
+    "![a picture](docs/pictures/nothing.png 'title')",
+    '<img src="docs/pictures/nothing.png">',
+    "[outside](../../etc/passwd)",
+    "<!-- not run -->\n```sh\ncrestline run --fallow\n```",
 ]
 
 
@@ -385,11 +477,17 @@ def test_a_wrong_name_is_noticed(text: str) -> None:
         "```python\nprint(1)\n```\n\n```text\n2\n```",
         "```sh\ncrestline explain 'SELECT TOP'\n```",
         "```sh\ncrestline explain 'SELECT TOP 1 a FROM s [ROWS 3] ORDER BY x'\n```\n\n```text\n```",
+        "```sh\npip install crestline\n```",
+        "<!-- not run -->\n```python\nimport import\n```",
+        "<!-- not run -->\n```sql\nSELECT TOP 1 id FROM random [ROWS 3] ORDER BY score\n```",
+        "<!-- error -->\n```python\nprint(1)\n```",
     ],
 )
 def test_a_wrong_block_is_noticed(text: str) -> None:
     block = blocks(text + "\n")[0]
-    run = {"sql": check_sql, "sh": run_shell}.get(block.language, lambda b: run_python(b, {}))
-    noticed = (AssertionError, AttributeError, crestline.CrestlineError, pytest.fail.Exception)
+    noticed = (
+        *(AssertionError, AttributeError, SyntaxError),
+        *(crestline.CrestlineError, pytest.fail.Exception),
+    )
     with pytest.raises(noticed):
-        run(block)
+        run_block(block, {})

@@ -290,7 +290,8 @@ class Board:
 
     @property
     def metrics(self) -> dict[str, int]:
-        """Records in and set aside; records and references kept; meetings of record and query."""
+        """Records in and set aside; records and references kept; meetings of record and query (a
+        record that waits in a buffer meets a query when it arrives and again when it leaves)."""
         standing = self._standing
         return {
             "queries": len(self),

@@ -12,15 +12,25 @@ from typing import Any
 class Metrics:
     """Counts of one query's run; ``kept`` are records, ``*_peak`` the most at any one time."""
 
+    #: Records that came in.
     rows_in: int = 0
+    #: Of these, records for which WHERE is not true.
     rows_filtered: int = 0
+    #: Records behind the watermark, dropped or corrected for.
     rows_late: int = 0
+    #: Records that were set aside, by reason; dropped late ones too.
     rejected: dict[str, int] = field(default_factory=dict)
+    #: Rows that were reported.
     result_rows: int = 0
+    #: Partitions that hold records now; 0 without PARTITION BY.
     partitions: int = 0
+    #: Records kept now, of all partitions.
     kept: int = 0
+    #: The most records kept at any one time.
     kept_peak: int = 0
+    #: About how many records a window held at most.
     window_records_peak: int = 0
+    #: Time spent in the engine, without reading and writing.
     seconds: float = 0.0
     #: How many queries share what is kept.
     sharing: int = 1
@@ -30,9 +40,11 @@ class Metrics:
     approximation: dict[str, Any] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
+        """The counts by their names."""
         return {name: getattr(self, name) for name in self.__slots__}
 
     def keeps(self, records: int) -> None:
+        """Note how many records are kept now."""
         self.kept = records
         self.kept_peak = max(self.kept_peak, records)
 

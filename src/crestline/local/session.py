@@ -30,7 +30,11 @@ from crestline.planner import plan
 
 
 class Results:
-    """The rows of a bounded run; see ``to_arrow`` and ``to_pandas``."""
+    """The rows of a bounded run, by ``to_arrow``, ``to_pandas`` or, of one query, ``of``.
+
+    ``rejects`` is a table of the records that were set aside, with reasons; ``by_query`` has the
+    ``Metrics`` of each query.
+    """
 
     def __init__(
         self, tables: dict[str, pa.Table], rejects: pa.Table, metrics: dict[str, Metrics]
@@ -53,6 +57,7 @@ class Results:
         return pa.concat_tables(list(self._tables.values()), promote_options="permissive")
 
     def to_pandas(self) -> Any:
+        """All rows as a data frame."""
         return self.to_arrow().to_pandas()
 
     def __len__(self) -> int:
