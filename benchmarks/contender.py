@@ -12,26 +12,11 @@ import sys
 import time
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.feather
 
 from benchmarks.measure import peak_memory
 from benchmarks.rivals import CONTENDERS, Question
-
-
-def compared(answer: pa.Table, by: bool) -> pa.Table:
-    """What all must agree on: window_end, symbol (where it is the group), rank and price."""
-    ends = answer.column("window_end")
-    if pa.types.is_timestamp(ends.type):
-        ends = ends.cast(pa.timestamp("us", "UTC")).cast(pa.int64())
-    values = {"window_end": ends.cast(pa.int64())}
-    if by:
-        values["symbol"] = pc.cast(answer.column("symbol"), pa.string())
-    values["rank"] = answer.column("rank").cast(pa.int64())
-    values["price"] = answer.column("price")
-    order = [(name, "ascending") for name in values]
-    return pa.table(values).sort_by(order).combine_chunks()
+from benchmarks.rivals.answers import compared
 
 
 def main(task: dict[str, Any]) -> dict[str, Any]:

@@ -130,14 +130,19 @@ def peak_memory() -> int:
     return most if sys.platform == "darwin" else most * 1024
 
 
+def child_command(python: str, module: str, task: dict[str, Any]) -> list[str]:
+    """What to start so that some Python runs a module of this package with a task as JSON."""
+    folder = str(Path(__file__).resolve().parent)
+    return [python, "-c", _CHILD, folder, module, json.dumps(task)]
+
+
 def in_child(module: str, task: dict[str, Any], patience: float = 600) -> dict[str, Any]:
     """Run a module in a process of its own. Its argument is the task and it prints its answer,
     both as JSON.
 
     After `patience` seconds the child is ended and `TimeoutError` raised.
     """
-    folder = str(Path(__file__).resolve().parent)
-    command = [sys.executable, "-c", _CHILD, folder, module, json.dumps(task)]
+    command = child_command(sys.executable, module, task)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     try:
         done = subprocess.run(
