@@ -7,12 +7,13 @@ PIP_INSTALL := $(BIN)/python -m pip install --disable-pip-version-check
 # Empty it (make test WORKERS=) to run the tests in one process.
 WORKERS ?= -n auto --maxprocesses 8
 SUITE ?= all
+PAPER ?= all
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check stress bench java clean
+.PHONY: help demo test check docs stress bench rivals reproduce java clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
 
 demo: $(VENV)/.installed java ## install Crestline and watch the top k of a stream change
 	$(BIN)/crestline demo
@@ -33,11 +34,20 @@ stress: $(VENV)/.installed-dev java ## run the long and heavy tests
 bench: $(VENV)/.installed-dev java ## run all benchmarks, or one of them: make bench SUITE=steps
 	$(BIN)/crestline bench $(SUITE)
 
+rivals: $(VENV)/.installed-dev java ## run what users would pick instead, side by side, each in an environment of its own
+	$(BIN)/python -m benchmarks.rivals
+
+reproduce: $(VENV)/.installed-dev ## run what the papers claim and write a report: make reproduce PAPER=jin2008
+	$(BIN)/crestline reproduce $(PAPER)
+
+docs: $(VENV)/.installed-dev ## build the documentation into the folder site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
 java: # install Java where it is missing and may be installed; Spark needs it
 	@scripts/ensure_java.sh
 
 clean: ## remove the virtual environment and the caches of the tools
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .rivals site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 
 # The stamps make an install happen once, and again only when pyproject.toml changes.
 $(BIN)/python:

@@ -1,4 +1,4 @@
-"""What the reproductions of all papers share: their command line and what they write."""
+"""What the reproductions of all papers share: what they are, what they write, how one is run."""
 
 from __future__ import annotations
 
@@ -6,59 +6,132 @@ import argparse
 import json
 import sys
 import tempfile
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-Obtain = Callable[[str, Callable[[str], None]], dict[str, Any]]
-Draw = Callable[[dict[str, Any], Path], None]
+Say = Callable[[str], None]
+Obtained = dict[str, Any]
+
+SIZES = ("quick", "default", "full")
+#: Said of a claim that is not shown where nobody has written down why.
+NO_REASON = "no reason known yet"
 
 
-def write(obtained: dict[str, Any], stream: str, draw: Draw, folder: Path) -> None:
-    """The figures as JSON, the claims as a table, and the pictures."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "obtained.json").write_text(json.dumps(obtained, indent=1) + "\n")
-    (folder / "obtained.md").write_text(as_markdown(obtained, stream))
-    draw(obtained, folder)
+@dataclass(frozen=True, slots=True)
+class Paper:
+    """One paper and how to run it."""
+
+    title: str
+    home: Path
+    #: Runs everything at a size ("quick", "default", "full") and tells what it is doing.
+    obtain: Callable[[str, Say], Obtained]
+    #: The numbers that the paper prints, beside ours; made with `golden`.
+    golden: Callable[[Obtained], list[dict[str, Any]]]
+    #: Draws the pictures into a folder.
+    draw: Callable[[Obtained, Path], None]
+    #: The pictures by their file names, with what they show, in the order of the report.
+    pictures: Mapping[str, str]
+
+    @property
+    def name(self) -> str:
+        return self.home.name
+
+    @property
+    def reference(self) -> str:
+        """Authors, title, place and year."""
+        return str(_json(self.home / "expected.json")["paper"])
+
+    @property
+    def reasons(self) -> dict[str, str]:
+        """Why a claim is not shown, by its name."""
+        return _json(self.home / "reasons.json")
+
+    def run(self, size: str, say: Say, folder: Path) -> Obtained:
+        """Run everything and write what came out: the figures as JSON, and the pictures."""
+        started = time.perf_counter()
+        obtained = self.obtain(size, say)
+        obtained["seconds"] = round(time.perf_counter() - started, 1)
+        obtained["golden"] = self.golden(obtained)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "obtained.json").write_text(json.dumps(obtained, indent=1) + "\n")
+        self.draw(obtained, folder)
+        return obtained
+
+    def load(self, folder: Path) -> Obtained:
+        """What an earlier run wrote, its golden numbers compared anew."""
+        obtained = _json(folder / "obtained.json")
+        return obtained | {"golden": self.golden(obtained)}
+
+    def claims(self, obtained: Obtained) -> list[dict[str, Any]]:
+        """The claims, those that are not shown with the reason."""
+        reasons = self.reasons
+        return [
+            one | {"reason": "" if one["shown"] else reasons.get(one["claim"], NO_REASON)}
+            for one in obtained["claims"]
+        ]
 
 
-def as_markdown(obtained: dict[str, Any], stream: str) -> str:
-    """The claims as a table, with where and on what they were measured."""
-    facts = obtained["machine"]
-    versions = ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
-    lines = [
-        "# Obtained",
-        "",
-        "Written by `run.py`; do not edit.",
-        "",
-        f"Size: {obtained['size']}. Stream: {stream}. Date: {facts['date']}."
-        f" Machine: {facts['cpus']} x {facts['cpu']}, {facts['memory_gb']} GB,"
-        f" Python {facts['python']}, {versions}. CPU time of the process; compilation not timed.",
-        "",
-        "| claim | source | the paper | obtained | shown |",
-        "|---|---|---|---|---|",
-    ]
-    for one in obtained["claims"]:
-        cells = (one[name].replace("|", "/") for name in ("claim", "source", "paper", "obtained"))
-        lines.append(f"| {' | '.join(cells)} | {'yes' if one['shown'] else 'no'} |")
-    return "\n".join(lines) + "\n"
+def golden(
+    source: str, what: str, paper: Any, ours: Any, *, right: Any = None, note: str = ""
+) -> dict[str, Any]:
+    """A number that a paper prints, beside ours.
+
+    Where the paper is wrong, `right` is what it should have and the note says why.
+
+    >>> golden("Table 3", "Pr_3 of R6", 0.173, 0.146, right=0.146, note="by Table 2")["verdict"]
+    'erratum'
+    """
+    verdict = "equal" if _written(paper) == _written(ours) else "differs"
+    if verdict == "differs" and right is not None and _written(right) == _written(ours):
+        verdict = "erratum"
+    return {
+        "source": source,
+        "what": what,
+        "paper": _written(paper),
+        "ours": _written(ours),
+        "verdict": verdict,
+        "note": note,
+    }
 
 
-def command(
-    title: str, home: Path, obtain: Obtain, write: Callable[[dict[str, Any], Path], None]
-) -> None:
-    """Run with the size that the command line asks for; a quick run writes elsewhere."""
-    parser = argparse.ArgumentParser(description=f"Reproduce {title}.")
+def _written(value: Any) -> str:
+    """Numbers without a tail of zeros, lists and sets of them in braces.
+
+    >>> _written([8.0, [0.5, 12000]])
+    '{8, {0.5, 12,000}}'
+    """
+    if isinstance(value, bool | str):
+        return str(value)
+    if isinstance(value, float):
+        return f"{value:.10g}"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name}: {_written(one)}" for name, one in value.items())
+    return "{" + ", ".join(_written(one) for one in value) + "}"
+
+
+def _json(file: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(file.read_text())
+    return found
+
+
+def command(paper: Paper) -> None:
+    """Run one paper with the size that the command line asks for."""
+    parser = argparse.ArgumentParser(description=f"Reproduce {paper.title}.")
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--quick", action="store_true", help="small windows, short runs")
-    size.add_argument("--full", action="store_true", help="more and longer runs")
+    size.add_argument("--full", action="store_true", help="the paper's sizes, longer runs")
     parser.add_argument("--out", type=Path, help="where to write")
     given = parser.parse_args()
     name = "quick" if given.quick else "full" if given.full else "default"
-    aside = Path(tempfile.gettempdir()) / f"crestline-{home.name}"
-    folder = given.out or (aside if given.quick else home)
-    obtained = obtain(name, lambda line: print(line, file=sys.stderr))
-    write(obtained, folder)
-    for one in obtained["claims"]:
+    folder = given.out or Path(tempfile.gettempdir()) / f"crestline-{paper.name}"
+    obtained = paper.run(name, lambda line: print(line, file=sys.stderr), folder)
+    for one in obtained["golden"]:
+        print(f"{one['verdict']:<9}  {one['what']}: {one['ours']}")
+    for one in paper.claims(obtained):
         print(f"{'shown    ' if one['shown'] else 'NOT SHOWN'}  {one['claim']}: {one['obtained']}")
     print(f"written to {folder}")

@@ -110,14 +110,14 @@ SIZES = {
     ),
     "default": Size(),
     "full": Size(
-        sets=20, engine_sets=5, rounds=10,
-        engine_rounds=6, seconds=100, horizon=3_600, x=tuple(range(10, 101, 10)),
+        sets=10, engine_sets=3, rounds=5,
+        engine_rounds=4, seconds=60, horizon=3_600, x=tuple(range(10, 101, 10)),
         few_x=tuple(range(10, 101, 10)), k=(200, 400, 600, 800, 1_000),
         few_k=(200, 400, 600, 800, 1_000),
         few_n=(2_000, 4_000, 6_000, 8_000, 10_000), several=(20, 40, 60, 80, 100),
         several_k=(20, 40, 60, 80, 100), several_w=(20, 40, 60, 80, 100),
-        seismic_n=(8, 10, 12, 14, 16), seismic_w=(200, 400, 600, 800, 1_000), planned_sets=5_000,
-        planning_sets=100,
+        seismic_n=(8, 10, 12, 14, 16), seismic_w=(200, 400, 600, 800, 1_000), planned_sets=2_000,
+        planning_sets=50,
     ),
 }  # fmt: skip
 

@@ -1,7 +1,6 @@
-"""Reproduce Chen et al. 2013: `python papers/chen_multi/run.py [--quick] [--out FOLDER]`.
+"""Chen et al. 2013: `python papers/chen_multi/run.py [--quick | --full] [--out FOLDER]`.
 
-Writes `obtained.json`, `obtained.md` and the pictures, by default beside this file (a quick run:
-into a temporary folder). `--full` has all points of the paper's figures and more sets of queries.
+Writes `obtained.json` and the pictures; `crestline reproduce` writes a report as well.
 """
 
 from __future__ import annotations
@@ -12,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-if str(HERE.parents[1]) not in sys.path:  # so that the file runs as a script from anywhere
+if not __package__:  # run as a script
     sys.path.insert(0, str(HERE.parents[1]))
 
 from benchmarks.measure import machine  # noqa: E402
-from papers.chen_multi import claims, example, experiments, pictures  # noqa: E402
+from papers.chen_multi import claims, example, experiments, golden, pictures  # noqa: E402
 from papers.jin2008.stream import sightings  # noqa: E402
 
 from papers import reproduction  # noqa: E402
@@ -49,9 +48,25 @@ def obtain(size: str, say: Callable[[str], None]) -> dict[str, Any]:
     return obtained | {"claims": claims.verdicts(obtained)}
 
 
-def write(obtained: dict[str, Any], folder: Path) -> None:
-    reproduction.write(obtained, obtained["stream"], pictures.draw, folder)
-
+PAPER = reproduction.Paper(
+    title="Chen et al. 2013: many queries over one uncertain stream",
+    home=HERE,
+    obtain=obtain,
+    golden=golden.golden,
+    draw=pictures.draw,
+    pictures={
+        "example.png": "Query Example 1",
+        "queries.png": "Over the number of queries",
+        "tuples.png": "Over the window",
+        "k.png": "Over k",
+        "gaussian.png": "Uniform and normal sets",
+        "icebergs.png": "Icebergs",
+        "streams.png": "Several streams",
+        "seismic.png": "Seismic streams",
+        "planning.png": "Planning",
+        "ratios.png": "Table 9, and GREEDY against DP",
+    },
+)
 
 if __name__ == "__main__":
-    reproduction.command("Chen et al. 2013", HERE, obtain, write)
+    reproduction.command(PAPER)

@@ -78,11 +78,11 @@ SIZES = {
     ),
     "default": Size(),
     "full": Size(
-        evaluations=200, all_streams=(2, 3, 4, 5, 6, 8), ks=(1, 5, 10, 20, 50, 100, 200),
-        windows=(250, 500, 1_000, 2_000, 4_000, 8_000, 16_000),
+        evaluations=100, all_streams=(2, 3, 4, 6), ks=(5, 10, 20, 50, 100),
+        windows=(250, 500, 1_000, 2_000, 4_000, 8_000),
         growth_windows=(1_000, 4_000, 16_000, 64_000, 256_000), growth_values=1_000_000,
-        xis=(0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0), skyline_runs=1_000,
-        exact_window=400, exact_evaluations=40,
+        xis=(0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0), skyline_runs=1_000,
+        exact_window=300, exact_evaluations=30,
     ),
 }  # fmt: skip
 

@@ -1,7 +1,6 @@
-"""Reproduce Haghani et al. 2009: `python papers/haghani2009/run.py [--quick] [--out FOLDER]`.
+"""Haghani et al. 2009: `python papers/haghani2009/run.py [--quick | --full] [--out FOLDER]`.
 
-Writes `obtained.json`, `obtained.md` and the pictures, by default beside this file (a quick run:
-into a temporary folder). `--full` has more points, larger windows and more evaluations.
+Writes `obtained.json` and the pictures; `crestline reproduce` writes a report as well.
 """
 
 from __future__ import annotations
@@ -12,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-if str(HERE.parents[1]) not in sys.path:  # so that the file runs as a script from anywhere
+if not __package__:  # run as a script
     sys.path.insert(0, str(HERE.parents[1]))
 
 from benchmarks.measure import machine  # noqa: E402
-from papers.haghani2009 import claims, example, experiments, pictures, stream  # noqa: E402
+from papers.haghani2009 import claims, example, experiments, golden, pictures, stream  # noqa: E402
 
 from papers import reproduction  # noqa: E402
 
@@ -43,9 +42,21 @@ def obtain(size: str, say: Callable[[str], None]) -> dict[str, Any]:
     return obtained | {"claims": claims.verdicts(obtained)}
 
 
-def write(obtained: dict[str, Any], folder: Path) -> None:
-    reproduction.write(obtained, obtained["stream"], pictures.draw, folder)
-
+PAPER = reproduction.Paper(
+    title="Haghani et al. 2009: incomplete streams",
+    home=HERE,
+    obtain=obtain,
+    golden=golden.golden,
+    draw=pictures.draw,
+    pictures={
+        "example.png": "Scores of the flows, instances, Figure 2",
+        "skylines.png": "Skylines by number of points and by interval",
+        "tables.png": "Tables 1 and 2",
+        "windows.png": "By window",
+        "xi.png": "By xi",
+        "real.png": "Tables 3 and 4",
+    },
+)
 
 if __name__ == "__main__":
-    reproduction.command("Haghani et al. 2009", HERE, obtain, write)
+    reproduction.command(PAPER)

@@ -1,7 +1,6 @@
-"""Reproduce Jin et al. 2008: `python papers/jin2008/run.py [--quick] [--out FOLDER]`.
+"""Jin et al. 2008: `python papers/jin2008/run.py [--quick | --full] [--out FOLDER]`.
 
-Writes `obtained.json`, `obtained.md` and the pictures, by default beside this file (a quick run:
-into a temporary folder). `--full` measures longer and for larger k.
+Writes `obtained.json` and the pictures; `crestline reproduce` writes a report as well.
 """
 
 from __future__ import annotations
@@ -12,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-if str(HERE.parents[1]) not in sys.path:  # so that the file runs as a script from anywhere
+if not __package__:  # run as a script
     sys.path.insert(0, str(HERE.parents[1]))
 
 from benchmarks.measure import machine  # noqa: E402
-from papers.jin2008 import claims, example, experiments, pictures, stream  # noqa: E402
+from papers.jin2008 import claims, example, experiments, golden, pictures, stream  # noqa: E402
 
 from papers import reproduction  # noqa: E402
 
@@ -45,9 +44,21 @@ def obtain(size: str, say: Callable[[str], None]) -> dict[str, Any]:
     return obtained | {"claims": claims.verdicts(obtained)}
 
 
-def write(obtained: dict[str, Any], folder: Path) -> None:
-    reproduction.write(obtained, obtained["stream"], pictures.draw, folder)
-
+PAPER = reproduction.Paper(
+    title="Jin et al. 2008: uncertain streams",
+    home=HERE,
+    obtain=obtain,
+    golden=golden.golden,
+    draw=pictures.draw,
+    pictures={
+        "example.png": "The examples",
+        "compact.png": "Sizes of compact sets for growing k",
+        "space.png": "Space for growing k and windows",
+        "time.png": "Time a record for growing k and windows",
+        "meanings.png": "Space and time under the other meanings",
+        "segments.png": "Segments for growing windows",
+    },
+)
 
 if __name__ == "__main__":
-    reproduction.command("Jin et al. 2008", HERE, obtain, write)
+    reproduction.command(PAPER)

@@ -1,7 +1,6 @@
-"""Reproduce Pripuzic et al. 2015: `python papers/pripuzic2015/run.py [--quick] [--out FOLDER]`.
+"""Pripuzic et al. 2015: `python papers/pripuzic2015/run.py [--quick | --full] [--out FOLDER]`.
 
-Writes `obtained.json`, `obtained.md` and the pictures, by default beside this file (a quick run:
-into a temporary folder). `--full` takes more runs and longer measurements.
+Writes `obtained.json` and the pictures; `crestline reproduce` writes a report as well.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-if str(HERE.parents[1]) not in sys.path:  # so that the file runs as a script from anywhere
+if not __package__:  # run as a script
     sys.path.insert(0, str(HERE.parents[1]))
 
 from benchmarks.measure import machine  # noqa: E402
@@ -21,6 +20,7 @@ from papers.pripuzic2015 import (  # noqa: E402
     errors,
     example,
     experiments,
+    golden,
     many,
     pictures,
     sizes,
@@ -40,7 +40,7 @@ def obtain(size: str, say: Callable[[str], None]) -> dict[str, Any]:
     many.warm_up()
     obtained: dict[str, Any] = {
         "size": size,
-        "stations": stream.stations()[0],
+        "stream": stream.stations()[0],
         "machine": machine(),
         "tables": tables,
         "example": {"steps": steps, "agreement": example.agreement(steps, tables)},
@@ -61,9 +61,24 @@ def obtain(size: str, say: Callable[[str], None]) -> dict[str, Any]:
     return obtained | {"claims": claims.verdicts(obtained)}
 
 
-def write(obtained: dict[str, Any], folder: Path) -> None:
-    reproduction.write(obtained, obtained["stations"], pictures.draw, folder)
-
+PAPER = reproduction.Paper(
+    title="Pripuzic et al. 2015: a result after every arrival",
+    home=HERE,
+    obtain=obtain,
+    golden=golden.golden,
+    draw=pictures.draw,
+    pictures={
+        "example.png": "The running example",
+        "errors.png": "Errors of PA in random order",
+        "in_order.png": "Results missed on streams in order of time",
+        "kept.png": "Records kept by SA and RA",
+        "by_k.png": "Cost of one query for growing k",
+        "by_parameter.png": "Cost of one query for growing windows, buffers and gamma",
+        "space.png": "References and records kept for growing k",
+        "many.png": "Cost of many queries for growing numbers and dimensions",
+        "many_by_kind.png": "Cost of many queries on all streams",
+    },
+)
 
 if __name__ == "__main__":
-    reproduction.command("Pripuzic et al. 2015", HERE, obtain, write)
+    reproduction.command(PAPER)

@@ -64,7 +64,7 @@ SIZES = {
     ),
     "default": Size(),
     "full": Size(
-        runs=1_000, fewer_runs=200, kept_windows=200, measured=480_000, most_seconds=20.0,
-        least_seconds=1.0, places=10, many_n=40_000, many_measured=100_000, many_seconds=5.0,
+        runs=1_000, fewer_runs=200, kept_windows=60, measured=480_000, most_seconds=4.0,
+        least_seconds=0.5, places=4, many_n=40_000, many_measured=100_000, many_seconds=2.0,
     ),
 }  # fmt: skip

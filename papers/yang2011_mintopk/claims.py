@@ -9,6 +9,8 @@ from papers.yang2011_mintopk.example import EXPECTED
 CLAIMS = EXPECTED["claims"]
 #: How far the mean number of records kept may be from k H_C.
 TOLERANCE = 0.05
+#: "As often": at most this factor apart.
+SIMILAR = 2.0
 
 
 def verdicts(obtained: dict[str, Any]) -> list[dict[str, Any]]:
@@ -81,7 +83,13 @@ def _by_k(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
         min(against["SMA"].values()) >= CLAIMS["cpu"]["saving"] and max(spread) > 0,
         mean >= CLAIMS["pretopk"]["saving"],
         share <= CLAIMS["memory"]["share"],
-        spread[-1] >= spread[0] > 0,
+        spread[-1] >= spread[0]
+        and all(
+            rate / SIMILAR <= got <= rate * SIMILAR
+            for rate, got in zip(
+                CLAIMS["recomputed"]["rates"], (spread[0], spread[-1]), strict=True
+            )
+        ),
     )
     names = ("cpu", "pretopk", "memory", "recomputed")
     return [

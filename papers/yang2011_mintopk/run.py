@@ -1,7 +1,6 @@
-"""Reproduce Yang et al. 2011: `python papers/yang2011_mintopk/run.py [--quick] [--out FOLDER]`.
+"""Yang et al. 2011: `python papers/yang2011_mintopk/run.py [--quick | --full] [--out FOLDER]`.
 
-Writes `obtained.json`, `obtained.md` and the pictures, by default beside this file (a quick run:
-into a temporary folder). `--full` takes more slides and windows.
+Writes `obtained.json` and the pictures; `crestline reproduce` writes a report as well.
 """
 
 from __future__ import annotations
@@ -12,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-if str(HERE.parents[1]) not in sys.path:  # so that the file runs as a script from anywhere
+if not __package__:  # run as a script
     sys.path.insert(0, str(HERE.parents[1]))
 
 from benchmarks.measure import machine  # noqa: E402
-from papers.yang2011_mintopk import claims, example, experiments, pictures, stream  # noqa: E402
+from papers.yang2011_mintopk import claims, example, experiments, golden, pictures, stream  # noqa: E402
 
 from papers import reproduction  # noqa: E402
 
@@ -42,9 +41,21 @@ def obtain(size: str, say: Callable[[str], None]) -> dict[str, Any]:
     return obtained | {"claims": claims.verdicts(obtained)}
 
 
-def write(obtained: dict[str, Any], folder: Path) -> None:
-    reproduction.write(obtained, obtained["stream"], pictures.draw, folder)
-
+PAPER = reproduction.Paper(
+    title="Yang et al. 2011: MinTopk",
+    home=HERE,
+    obtain=obtain,
+    golden=golden.golden,
+    draw=pictures.draw,
+    pictures={
+        "example.png": "The running example",
+        "kept.png": "Records kept",
+        "by_k.png": "CPU time and records kept for growing k",
+        "by_window.png": "Growing windows",
+        "by_slide.png": "Slides of many lengths",
+        "by_arrival.png": "Uneven arrival",
+    },
+)
 
 if __name__ == "__main__":
-    reproduction.command("Yang et al. 2011 (MinTopk)", HERE, obtain, write)
+    reproduction.command(PAPER)

@@ -16,7 +16,7 @@ from crestline.cli import bench as bench_module
 from crestline.planner import algorithms, explain, facts, plan
 from crestline.streams import KINDS
 
-COMMANDS = ("run", "explain", "algorithms", "generate", "bench", "demo")
+COMMANDS = ("run", "explain", "algorithms", "generate", "bench", "reproduce", "demo")
 
 
 def test_version_and_help() -> None:
@@ -131,7 +131,7 @@ def suites(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (tmp_path / "helper.py").write_text("VALUE = 7\n")
     (tmp_path / "nothing.py").write_text(SUITE)
     (tmp_path / "needy.py").write_text("DESCRIPTION = 'wants more'\nimport not_installed_here\n")
-    monkeypatch.setattr(bench_module, "find_folder", lambda: tmp_path)
+    monkeypatch.setattr(bench_module, "find", lambda *_: tmp_path)
     yield tmp_path
     for name in [name for name in sys.modules if name.split(".")[0] == "benchmarks"]:
         monkeypatch.delitem(sys.modules, name)
@@ -149,6 +149,6 @@ def test_bench_lists_and_runs_suites(suites: Path) -> None:
 
 
 def test_bench_finds_the_suites_of_the_clone() -> None:
-    folder = bench_module.find_folder()
+    folder = bench_module.find("benchmarks", "")
     assert folder.name == "benchmarks"
     assert all(text for text in bench_module.suites(folder).values())

@@ -1,4 +1,5 @@
-"""The command line: ``crestline`` with run, explain, algorithms, generate, bench and demo.
+"""The command line: ``crestline`` with run, explain, algorithms, generate, bench, reproduce
+and demo.
 
 The modules of the commands import the engine, and what it needs, only inside their functions, so
 that ``crestline --help`` does not wait for compilers and databases.
@@ -11,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from crestline.cli import bench, catalogue, demo, explain, generate, run
+from crestline.cli import bench, catalogue, demo, explain, generate, reproduce, run
 from crestline.cli.errors import Commands, Terminated
 
 _HELP = """
@@ -49,6 +50,7 @@ app.command()(explain.explain)
 app.command()(catalogue.algorithms)
 app.command(cls=generate.GenerateCommand)(generate.generate)
 app.command()(bench.bench)
+app.command()(reproduce.reproduce)
 app.command()(demo.demo)
 
 

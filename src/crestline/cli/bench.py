@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-import importlib
-import importlib.util
 import json
 import sys
 from pathlib import Path
@@ -13,9 +11,8 @@ from typing import Annotated
 
 import typer
 
+from crestline.cli.beside import as_package, find, imported
 from crestline.cli.errors import Misuse
-
-_PACKAGE = "benchmarks"
 
 
 def bench(
@@ -40,7 +37,7 @@ def bench(
       crestline bench steps
       crestline bench local --quick --json
     """
-    folder = find_folder()
+    folder = find("benchmarks", "'make bench'")
     described = suites(folder)
     if not described:
         raise Misuse(f"there is no suite in {folder}")
@@ -64,18 +61,6 @@ def bench(
         print(json.dumps(results if suite == "all" else results[suite], indent=2))
 
 
-def find_folder() -> Path:
-    """The clone's benchmarks, else those that an installed package brings along."""
-    package = Path(__file__).resolve().parent.parent
-    for folder in (package.parent.parent / _PACKAGE, package / "_benchmarks"):
-        if (folder / "__init__.py").is_file():
-            return folder
-    raise Misuse(
-        "the benchmarks are not part of this installation: clone the project and run"
-        " 'make bench' there"
-    )
-
-
 def suites(folder: Path) -> dict[str, str]:
     """The suites by name, with their descriptions, without importing them and their rivals."""
     found = {}
@@ -83,21 +68,9 @@ def suites(folder: Path) -> dict[str, str]:
         description = _description(file)
         if description is not None:
             found[file.stem] = description
-    order = list(getattr(_package(folder), "SUITES", ()))
+    order = list(getattr(as_package("benchmarks", folder), "SUITES", ()))
     names = [name for name in order if name in found] + sorted(set(found) - set(order))
     return {name: found[name] for name in names}
-
-
-def _package(folder: Path) -> ModuleType:
-    """The folder as the package ``benchmarks``, wherever it is."""
-    if _PACKAGE not in sys.modules:
-        spec = importlib.util.spec_from_file_location(
-            _PACKAGE, folder / "__init__.py", submodule_search_locations=[str(folder)]
-        )
-        assert spec is not None and spec.loader is not None
-        sys.modules[_PACKAGE] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(sys.modules[_PACKAGE])
-    return sys.modules[_PACKAGE]
 
 
 def _description(file: Path) -> str | None:
@@ -116,16 +89,8 @@ def _description(file: Path) -> str | None:
 
 def load(folder: Path, name: str) -> ModuleType:
     """A suite, imported."""
-    _package(folder)
-    try:
-        return importlib.import_module(f"{_PACKAGE}.{name}")
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.startswith((_PACKAGE, "crestline")):
-            raise
-        raise Misuse(
-            f"the suite {name!r} needs the package {error.name!r}:"
-            " install it with pip install 'crestline[bench]'"
-        ) from error
+    as_package("benchmarks", folder)
+    return imported(f"benchmarks.{name}", f"the suite {name!r}")
 
 
-__all__ = ["bench", "find_folder", "load", "suites"]
+__all__ = ["bench", "load", "suites"]
