@@ -24,7 +24,7 @@ def reproduce(
         typer.Argument(metavar="PAPER", help="Which one, or all; leave it out to list them."),
     ] = None,
     full: Annotated[
-        bool, typer.Option("--full", help="The papers' sizes: an hour or more for all of them.")
+        bool, typer.Option("--full", help="The papers' sizes: an hour or two for all of them.")
     ] = False,
     quick: Annotated[
         bool, typer.Option("--quick", help="Small sizes: does it run, not what does it show.")
@@ -41,9 +41,8 @@ def reproduce(
 
     For each number that a paper prints and each claim that it makes, the report has the paper's
     value, ours, and whether they agree or why not; with pictures, as Markdown and as HTML. Without
-    --full the sizes are such that all papers together take some twenty minutes. What is being done
-    is told on stderr. The real streams are used where CRESTLINE_DATA names their folder, generated
-    ones elsewhere.
+    --full all papers together take ten to twenty minutes. What is being done is told on stderr. The
+    real streams are used where CRESTLINE_DATA names their folder, generated ones elsewhere.
 
     \b
     [bold]Examples[/]
