@@ -75,4 +75,8 @@ def main(words: list[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:
+        print("interrupted: what is installed is used next time", file=sys.stderr)
+        sys.exit(130)
