@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crestline.core.errors import QueryError, StateError
+from crestline.core.operator import Reported, gathered
 from crestline.core.order import sort_codes, tie_ranks
 from crestline.core.state import pack, unpack
 from crestline.core.window import Panes, RangeWindow, RowsWindow, UnboundedWindow, counts_rows
@@ -125,3 +127,31 @@ def test_an_error_points_into_a_long_line() -> None:
     assert lines[0] == "line 1, column 501: wrong"
     marked = lines[1][lines[2].index("^") : lines[2].rindex("^") + 1]
     assert marked == "HERE" and len(lines[1]) < 120
+
+
+def test_the_latest_snapshot_of_a_partition() -> None:
+    told = Reported.of(
+        partition=np.array([0, 0, 1]), end=np.array([20, 10, 30]), count=np.array([2, 1, 1]),
+        id=np.array([5, 6, 7, 8]), score=np.array([4.0, 3.0, 2.0, 1.0]),
+    )  # fmt: skip
+    assert [told.latest_of(p).tolist() for p in (0, 1, 2)] == [[5, 6], [8], []]
+    # Those of several queries are ordered by query first: the last in order may not be the latest.
+    asked = told.ordered(np.array([1, 2, 0]))
+    assert asked.end.tolist() == [20, 30, 10]
+    assert [asked.latest_of(p).tolist() for p in (0, 1)] == [[5, 6], [8]]
+
+
+def test_what_kernels_told_of_several_partitions_is_put_together() -> None:
+    def told(first: int, snapshots: int, rows: int) -> tuple[Any, Any, Any, Any]:
+        """With room for more than is filled, as kernels have it."""
+        steps = np.full((2, 5), -1)
+        steps[:, :snapshots] = np.arange(first, first + snapshots)
+        ids, numbers = np.full(9, -1), np.full((2, 9), np.nan)
+        ids[:rows] = numbers[:, :rows] = np.arange(first, first + rows)
+        return steps, ids, numbers, np.array([snapshots, rows])
+
+    snapshots, steps, ids, numbers = gathered([told(10, 2, 3), told(20, 0, 0), told(30, 1, 1)])
+    assert snapshots.tolist() == [2, 0, 1]
+    assert steps.tolist() == [[10, 11, 30]] * 2
+    assert ids.tolist() == [10, 11, 12, 30]
+    assert numbers.tolist() == [[10, 11, 12, 30]] * 2

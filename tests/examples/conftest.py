@@ -1,23 +1,7 @@
-"""One Spark for all tests of a process, quiet and small, as the tests of Spark itself have it."""
+"""The one Spark of the tests of Spark itself."""
 
 from __future__ import annotations
 
-import gc
-import warnings
-from collections.abc import Iterator
-from typing import Any
+from spark.conftest import spark
 
-import pytest
-
-from crestline.spark.session import start, stop
-
-
-@pytest.fixture(scope="session")
-def spark() -> Iterator[Any]:
-    conf = {"spark.sql.shuffle.partitions": "2", "spark.driver.memory": "1g"}
-    session = start("local[2]", conf)
-    yield session
-    stop(session)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)  # py4j leaves sockets to the collector
-        gc.collect()
+__all__ = ["spark"]
