@@ -63,7 +63,7 @@ def reproduce(
     report: Any = imported("papers.report", "the report")
     if again:
         outcomes = _loaded(chosen, out, report)
-        size = outcomes[0].obtained["size"]
+        files = _write(report, outcomes, out, paper, outcomes[0].obtained["size"])
     else:
         size = "full" if full else "quick" if quick else "default"
         outcomes = []
@@ -71,8 +71,7 @@ def reproduce(
             with _progress(f"{each.name} ({number} of {len(chosen)})") as say:
                 outcomes.append(_run(each, size, say, out / each.name, report))
             # After each: what was obtained is there even if a later one is interrupted.
-            _write(report, outcomes, out, paper, size)
-    files = _write(report, outcomes, out, paper, size)
+            files = _write(report, outcomes, out, paper, size)
     for outcome in outcomes:
         print(_line(outcome))
     print(f"written to {' and '.join(map(str, files))}")
