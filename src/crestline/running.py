@@ -46,10 +46,18 @@ def run(
 
 
 def open(
-    query: str | Query, engine: str = "local", strict: bool = False, state: bytes | None = None
+    query: str | Query,
+    engine: str = "local",
+    strict: bool = False,
+    state: bytes | None = None,
+    *,
+    keep_rejects: int | None = 10_000,
 ) -> Session:
     """Start a query that stands (or several, separated by ``;``), or resume from
     ``Session.snapshot()``. Others may ``add`` to it and be removed while records are pushed.
+
+    ``keep_rejects`` is how many of the records set aside ``Session.rejects`` shows, the first ones
+    (None: all of them, which grow with the stream); all are counted.
 
     >>> session = open("SELECT TOP 1 id FROM s [ROWS 2] ORDER BY x DESC")
     >>> session.push({"id": "a", "x": 2}).column("id").to_pylist()
@@ -64,7 +72,7 @@ def open(
             "records are pushed into this process: on Spark, give a streaming DataFrame to"
             " crestline.spark.topk, or follow a folder with crestline run --follow"
         )
-    return Session(named_queries(query), strict=strict, state=state)
+    return Session(named_queries(query), strict=strict, state=state, keep_rejects=keep_rejects)
 
 
 def check_engine(engine: str) -> None:

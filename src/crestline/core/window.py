@@ -26,6 +26,10 @@ from math import gcd
 #: The width, in panes, of a window from which nothing expires.
 FOREVER = 1 << 62
 
+#: The largest distance of an event time from 1970 in microseconds, some 73,000 years: as durations
+#: are no longer either, no sum of a time, a width and a slide leaves 64 bits.
+TIME_LIMIT = 1 << 61
+
 
 @dataclass(frozen=True, slots=True)
 class Panes:

@@ -36,8 +36,9 @@ from crestline.core.window import RowsWindow
 from crestline.kernels.changes import diff_snapshots
 from crestline.language import Query, parse
 from crestline.language.ranking import Ranking, ranking_of
-from crestline.local.gate import REJECTS, table_bytes, table_from
-from crestline.local.sources import from_dicts, source
+from crestline.local.conforming import Misfit, Uses, conformed, widened
+from crestline.local.gate import REJECTS, KeptMisfit, retyped, table_bytes, table_from
+from crestline.local.sources import source
 from crestline.types import Bools, Floats, Ints
 
 #: Recent records that all queries share, unless a window is too short for so many.
@@ -184,16 +185,16 @@ class Board:
         stream = next(iter(self._posted.values())).query.stream
         if isinstance(data, dict):
             data = [data]
-        if self._schema is not None and isinstance(data, list):
-            data = from_dicts(data, self._schema)
-        given = source(data, stream)
-        if self._schema is None:
+        known = self._schema
+        given = source(data, stream, [] if known is None else self._needed(known, stream))
+        if known is None:
             self._schema = given.schema
         tables = [
             self._take(pa.table(batch) if isinstance(batch, pa.RecordBatch) else batch, stream)
             for batch in given.read(self._needed(given.schema, stream))
         ]
-        return pa.concat_tables([self._empty(), *tables])
+        fields = self._empty()
+        return pa.concat_tables([fields, *(retyped(table, fields.schema) for table in tables)])
 
     def _needed(self, schema: pa.Schema, stream: str) -> list[str]:
         needed: dict[str, None] = {}
@@ -213,9 +214,15 @@ class Board:
     def _take(self, table: pa.Table, stream: str) -> pa.Table:
         if self._standing is None:
             self._lay_out()
+        table, misfits = self._fitted(table)
         points, good = self._points(table)
-        if not good.all():
-            self._set_aside(table, ~good, stream)
+        fits = np.ones(table.num_rows, np.bool_)
+        for misfit in misfits:
+            self._set_aside(misfit.which & fits, stream, misfit.column, misfit.reason)
+            fits &= ~misfit.which
+        placed, reason = ", ".join(self._columns), "no place: NULL, NaN or infinite"
+        self._set_aside(fits & ~good, stream, placed, reason)
+        good &= fits
         self.rows_in += table.num_rows
         places = np.flatnonzero(good)
         if self._standing is None:
@@ -226,6 +233,20 @@ class Board:
         reported = standing.observe(points[places])
         self._remember(table.take(places), before, reported)
         return self._changes(reported)
+
+    def _fitted(self, table: pa.Table) -> tuple[pa.Table, list[Misfit]]:
+        """The records in the types of the board's columns, which widen where they can."""
+        assert self._schema is not None
+        uses = Uses(frozenset(self._columns), frozenset(), frozenset())
+        for name in table.column_names:
+            wide = widened(self._schema, table.schema, [name], uses)
+            try:
+                if self._kept is not None:
+                    self._kept = retyped(self._kept, wide)
+                self._schema = wide
+            except KeptMisfit:
+                pass  # the column stays as it is, and what does not fit is set aside
+        return conformed(table, self._schema, table.column_names, uses)
 
     def _lay_out(self) -> None:
         """The columns that place a record: those of the queries there are."""
@@ -267,16 +288,18 @@ class Board:
         self._standing = StandingQueries(self._vector or len(self._columns), **settings)
         self._posted = {name: self._stand(posted) for name, posted in self._posted.items()}
 
-    def _set_aside(self, table: pa.Table, bad: Bools, stream: str) -> None:
+    def _set_aside(self, bad: Bools, stream: str, column: str, reason: str) -> None:
         rows = np.flatnonzero(bad)
+        if len(rows) == 0:
+            return
         self.rows_set_aside += len(rows)
         self._rejects.append(
             pa.table(
                 {
                     "stream": pa.repeat(stream, len(rows)),
                     "row": pa.array(self.rows_in + rows),
-                    "column": pa.repeat(", ".join(self._columns), len(rows)),
-                    "reason": pa.repeat("no place: NULL, NaN or infinite", len(rows)),
+                    "column": pa.repeat(column, len(rows)),
+                    "reason": pa.repeat(reason, len(rows)),
                     "value": pa.nulls(len(rows), pa.string()),
                 },
                 schema=REJECTS,

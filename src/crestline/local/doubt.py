@@ -16,8 +16,9 @@ import pyarrow as pa
 from crestline.core.errors import RecordError
 from crestline.core.operator import Doubt, Operator, UncertainOperator
 from crestline.language import Query
+from crestline.local.fitting import plain_type
 from crestline.local.gate import Admitted
-from crestline.local.partitions import Partitions, plain_type
+from crestline.local.partitions import Partitions
 from crestline.types import Ints
 
 #: Rules and groups are numbered anew when there are this many more than records need.

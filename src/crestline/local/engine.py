@@ -2,30 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from crestline.core.errors import CrestlineError
+from crestline.core.state import pack, unpack
+from crestline.local.conforming import Misfit
 from crestline.local.fold import Fold
-from crestline.local.gate import Gate, Rejects
+from crestline.local.gate import Admitted, Gate, Rejects
 from crestline.local.metrics import Clock, Metrics
 from crestline.local.projection import Expressions, Projection
 from crestline.local.views import Named
 from crestline.planner import Bundle
 
 
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """A batch that was looked at and may be taken in: nothing of it is kept or counted yet."""
+
+    admitted: Admitted
+    rows: int
+    filtered: int
+
+
 class Engine:
-    """The run of a bundle; ``push`` batches, take tables, ``finish`` for a bounded stream's end."""
+    """The run of a bundle: ``admit`` a batch, ``take`` it in, ``finish`` for the stream's end."""
 
     def __init__(
-        self, bundle: Bundle, schema: pa.Schema, *, typed: bool = True, strict: bool = False
-    ) -> None:
+        self, bundle: Bundle, schema: pa.Schema, *, typed: bool = True, strict: bool = False,
+        keep_rejects: int | None = None, rejects: Rejects | None = None,
+    ) -> None:  # fmt: skip
         query = bundle.plan.query
         self.typed, self.stream_schema = typed, schema
         self.projection = Projection(query, schema, typed)
-        self.rejects = Rejects(query, strict)
+        self.rejects = rejects or Rejects(query, strict, keep_rejects)
         texts = self.projection.texts
         self._gate = Gate(query, texts, self.rejects)
         self.fold = Fold(bundle, self.projection.schema, rejects=self.rejects, texts=texts)
@@ -36,22 +49,27 @@ class Engine:
         """What is common to all queries of the bundle."""
         return self.fold.metrics
 
-    def push(
-        self, batch: pa.Table | pa.RecordBatch, expressions: Expressions | None = None,
-        computed: dict[str, pa.ChunkedArray] | None = None,
-    ) -> Iterator[Named]:  # fmt: skip
-        """Take records in; yield the result rows that fall due because of them. ``computed`` are
-        values of ``expressions``, where others on the stream need them too."""
+    def admit(
+        self, batch: pa.Table | pa.RecordBatch, misfits: Sequence[Misfit] = (),
+        expressions: Expressions | None = None, computed: dict[str, pa.ChunkedArray] | None = None,
+    ) -> Admission:  # fmt: skip
+        """Look at records; what is bad is set aside. ``computed`` are values of ``expressions``,
+        where others on the stream need them too."""
         if self._finished:
             raise CrestlineError("this run is finished: open a new one to push more")
         with Clock(self.metrics):
-            first_row = self.metrics.rows_in
-            self.metrics.rows_in += batch.num_rows
             served = expressions is not None and expressions.serve(self.projection)
             columns = self.projection(batch, computed=computed if served else None)
-            admitted, filtered = self._gate.admit(columns, first_row)
-            self.metrics.rows_filtered += filtered
-        yield from self.fold.push(admitted)
+            mine = [misfit for misfit in misfits if misfit.column in self.projection.columns]
+            admitted, filtered = self._gate.admit(columns, self.metrics.rows_in, mine)
+            self.fold.check(admitted)
+        return Admission(admitted, batch.num_rows, filtered)
+
+    def take(self, admission: Admission) -> Iterator[Named]:
+        """Take records in; yield the result rows that fall due because of them."""
+        self.metrics.rows_in += admission.rows
+        self.metrics.rows_filtered += admission.filtered
+        yield from self.fold.push(admission.admitted)
 
     def finish(self) -> Iterator[Named]:
         """The end of a bounded stream: yield what is still due."""
@@ -69,9 +87,24 @@ class Engine:
         }
 
     @classmethod
-    def from_state(cls, bundle: Bundle, state: dict[str, Any], *, strict: bool = False) -> Engine:
+    def from_state(
+        cls, bundle: Bundle, state: dict[str, Any], *, strict: bool = False,
+        keep_rejects: int | None = None,
+    ) -> Engine:  # fmt: skip
         """The engine whose ``state()`` this was."""
         schema = pa.ipc.read_schema(pa.py_buffer(state["stream_schema"]))
-        engine = cls(bundle, schema, typed=state["typed"], strict=strict)
+        typed = state["typed"]
+        engine = cls(bundle, schema, typed=typed, strict=strict, keep_rejects=keep_rejects)
         engine.fold.restore(state["fold"])
+        return engine
+
+    def widened(self, schema: pa.Schema, typed: bool) -> Engine:
+        """This engine with columns of wider types; SourceError if a kept value does not fit.
+
+        The wider one has a state of its own, and the same rejects."""
+        bundle = Bundle(self.fold.queries, self.fold.plan)
+        engine = Engine(bundle, schema, typed=typed, rejects=self.rejects)
+        engine.fold.restore(unpack(pack(self.fold.state())))
+        engine.metrics.seconds = self.metrics.seconds
+        engine._finished = self._finished
         return engine

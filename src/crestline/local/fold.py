@@ -26,7 +26,7 @@ from crestline.core.window import RangeWindow, UnboundedWindow, counts_rows
 from crestline.kernels.order import find_late, is_ascending
 from crestline.language import Query
 from crestline.local.doubt import Doubts, refuse_rules_above_one, uncertain
-from crestline.local.gate import Admitted, Rejects, table_bytes, table_from
+from crestline.local.gate import Admitted, Rejects, retyped, table_bytes, table_from
 from crestline.local.joining import begin_after, converted, shared, told_changes
 from crestline.local.kept import Kept
 from crestline.local.metrics import Clock, Metrics, WindowCount
@@ -113,6 +113,11 @@ class Fold:
         return replace(self.metrics, result_rows=rows, sharing=len(self.queries))
 
     # -- in one process -----------------------------------------------------------------------
+
+    def check(self, admitted: Admitted) -> None:
+        """Raise SourceError if these records cannot be taken in."""
+        if self._sightings is not None:
+            self._sightings.check(admitted)
 
     def push(self, admitted: Admitted) -> Iterator[Named]:
         """Take records in, in the order of their arrival; yield the result rows that fall due."""
@@ -314,6 +319,7 @@ class Fold:
         if time is not None and (late := time < self.late_before).any():
             self._set_late_aside(admitted.take(np.flatnonzero(late)))
             admitted = admitted.take(np.flatnonzero(~late))
+        self.check(admitted)
         if self._counted or self._sightings is not None:
             self._merged.append(admitted)
         elif len(admitted):
@@ -680,16 +686,16 @@ class Fold:
             setattr(self.metrics, name, value)
         self.rejects.counts = dict(self.metrics.rejected)
         if "partitions" in state:
-            values = table_from(state["partitions"])
+            values = retyped(table_from(state["partitions"]), self._rows.partition_schema)
             self._partitions = Partitions(self._rows.partition_schema, values)
         if self._log is not None:
             self._log.restore(state["log"])
         if self._reorder is not None:
-            self._reorder.restore(state["reorder"])
+            self._reorder.restore(state["reorder"], self.roles)
         if self._sightings is not None:
             self._sightings.restore(state["streams"])
         if self._revisions is not None:
-            self._revisions.restore(state["revisions"])
+            self._revisions.restore(state["revisions"], self.roles)
         if self._doubts is not None:
             self._renumber(self._doubts)
 

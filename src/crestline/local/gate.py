@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,9 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from crestline.core.errors import RecordError
+from crestline.core.errors import RecordError, SourceError
+from crestline.core.window import TIME_LIMIT
 from crestline.kernels.order import has_nan
 from crestline.language import Query
+from crestline.local.conforming import Misfit
+from crestline.local.fitting import MOMENT, fit, read_text
 from crestline.local.projection import roles
 from crestline.types import Bools, Floats, Ints
 
@@ -90,8 +94,9 @@ class Admitted:
         }
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Admitted:
-        columns = table_from(state["columns"])
+    def from_state(cls, state: dict[str, Any], roles: pa.Schema) -> Admitted:
+        """The records whose ``state()`` this was, in the types that the roles have by now."""
+        columns = retyped(table_from(state["columns"]), roles)
         return cls(columns, state["rows"], state["score"], state["time"], state.get("probability"))
 
 
@@ -107,18 +112,51 @@ def table_from(data: bytes) -> pa.Table:
     return pa.ipc.open_stream(pa.py_buffer(data)).read_all()
 
 
-class Rejects:
-    """Bad records with their reasons, until somebody takes them."""
+class KeptMisfit(SourceError):
+    """A column cannot widen: a value that is kept would change."""
 
-    def __init__(self, query: Query, strict: bool) -> None:
-        self.query, self.strict = query, strict
+
+def retyped(table: pa.Table, types: pa.Schema) -> pa.Table:
+    """The table with its columns in the types that have widened; KeptMisfit if a value does not
+    fit."""
+    for i, field in enumerate(table.schema):
+        place = types.get_field_index(field.name)
+        if place < 0 or types.field(place).type == field.type:
+            continue
+        column, unfit = fit(table.column(i), types.field(place).type, reading=True)
+        if unfit is not None:
+            raise KeptMisfit(f"kept values of {field.name} do not fit {types.field(place).type}")
+        table = table.set_column(i, pa.field(field.name, column.type), column)
+    return table
+
+
+class Rejects:
+    """Bad records with their reasons, until somebody takes them: the first ``limit`` of them (None:
+    all). ``counts`` counts every one."""
+
+    def __init__(self, query: Query, strict: bool, limit: int | None = None) -> None:
+        self.query, self.strict, self.limit = query, strict, limit
         self.counts: dict[str, int] = {}
         self._parts: list[pa.Table] = []
+        self._held = 0
+
+    def mark(self) -> tuple[dict[str, int], list[pa.Table]]:
+        """What to ``return_to`` if what is being looked at is refused as a whole."""
+        return dict(self.counts), list(self._parts)
+
+    def return_to(self, mark: tuple[dict[str, int], list[pa.Table]]) -> None:
+        self.counts, self._parts = mark
+        self._held = sum(part.num_rows for part in self._parts)
 
     def add(self, rows: Ints, role: str, reason: str, values: pa.Array | pa.ChunkedArray) -> None:
+        """Set records aside because of the column that plays this role."""
+        self.add_column(rows, roles(self.query)[role].sql, reason, values)
+
+    def add_column(
+        self, rows: Ints, column: str, reason: str, values: pa.Array | pa.ChunkedArray
+    ) -> None:
         if len(rows) == 0:
             return
-        column = roles(self.query)[role].sql
         if self.strict and reason != "late":
             raise RecordError(self.query.stream, int(rows[0]), column, reason)
         self.add_table(
@@ -144,11 +182,15 @@ class Rejects:
         for found in rejected.column("reason").value_counts().to_pylist():
             reason = found["values"]
             self.counts[reason] = self.counts.get(reason, 0) + found["counts"]
-        self._parts.append(rejected)
+        if self.limit is not None:
+            rejected = rejected.slice(0, max(0, self.limit - self._held))
+        if rejected.num_rows:
+            self._held += rejected.num_rows
+            self._parts.append(rejected)
 
     def take(self) -> pa.Table:
-        """All that was added since the last call."""
-        parts, self._parts = self._parts, []
+        """What was added since the last call."""
+        parts, self._parts, self._held = self._parts, [], 0
         return pa.concat_tables([REJECTS.empty_table(), *parts])
 
 
@@ -161,20 +203,34 @@ class Gate:
         self._descending = query.combine is not None or query.order_by[0].descending
         self._timed = query.window.on is not None
         self._uncertain = query.probability is not None
+        where = () if query.where is None else query.where.columns
+        self._where = frozenset(name.casefold() for name in where)
 
-    def admit(self, columns: pa.Table, first_row: int) -> tuple[Admitted, int]:
-        """The records that pass WHERE and are sound; also how many WHERE left out."""
+    def admit(
+        self, columns: pa.Table, first_row: int, misfits: Sequence[Misfit] = ()
+    ) -> tuple[Admitted, int]:
+        """The records that pass WHERE and are sound; also how many WHERE left out. ``misfits`` are
+        values that did not fit into their columns, which have NULL there."""
         rows: Ints | range = range(first_row, first_row + columns.num_rows)
         filtered = 0
         if "where" in columns.column_names:
-            passes = columns.column("where").fill_null(False)
-            chosen = np.flatnonzero(passes.to_numpy())
+            passes = np.asarray(columns.column("where").fill_null(False).to_numpy())
+            for misfit in misfits:  # what WHERE would say of it is not known
+                if misfit.column.casefold() in self._where:
+                    passes = passes | misfit.which
+            chosen = np.flatnonzero(passes)
             filtered = len(rows) - len(chosen)
             columns, rows = columns.take(chosen), first_row + chosen
-        time: Ints | None = None
+            misfits = [misfit.take(chosen) for misfit in misfits]
         bad: Bools | None = None
+        for misfit in misfits:
+            fresh = misfit.which if bad is None else misfit.which & ~bad
+            values = misfit.values.filter(pa.array(fresh))
+            self.rejects.add_column(np.asarray(rows)[fresh], misfit.column, misfit.reason, values)
+            bad = misfit.which if bad is None else bad | misfit.which
+        time: Ints | None = None
         if self._timed:
-            time, bad = self._times(columns.column("time"), rows)
+            time, bad = self._times(columns.column("time"), rows, bad)
         score, bad = self._scores(columns.column("score"), rows, bad)
         if self._combine is not None:
             bad = self._sightings(columns, score, rows, bad)
@@ -184,10 +240,20 @@ class Gate:
         admitted = Admitted(columns, rows, score, time, probability)
         return admitted if bad is None else admitted.take(np.flatnonzero(~bad)), filtered
 
-    def _times(self, given: pa.ChunkedArray, rows: Ints | range) -> tuple[Ints, Bools | None]:
-        column = self._read("time", given, pa.timestamp("us", "UTC"))
-        bad = self._nulls(column, given, rows, "time", "event time is NULL", "not a timestamp")
-        return _microseconds(column), bad
+    def _times(
+        self, given: pa.ChunkedArray, rows: Ints | range, bad: Bools | None
+    ) -> tuple[Ints, Bools | None]:
+        column = self._read("time", given, MOMENT)
+        null = self._nulls(
+            column, given, rows, "time", "event time is NULL", "not a timestamp", bad
+        )
+        if null is not None:
+            bad = null if bad is None else bad | null
+        times, beyond = _microseconds(column)
+        if beyond is not None:
+            reason = "event time is out of range"
+            bad = self._refuse(beyond, rows, "time", reason, pa.table({"time": given}), bad)
+        return times, bad
 
     def _scores(
         self, given: pa.ChunkedArray, rows: Ints | range, bad: Bools | None
@@ -297,25 +363,6 @@ def stream_names(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column if pa.types.is_string(column.type) else column.cast(pa.string())
 
 
-def read_text(text: str | None, kind: pa.DataType) -> object:
-    """A number or a timestamp from text, or None."""
-    if text is None:
-        return None
-    try:
-        if pa.types.is_floating(kind):
-            # Python also reads 1_000 as a number; no data file means that.
-            return None if "_" in text else float(text)
-        return pc.cast(pa.scalar(_zoned(text.strip())), kind).as_py()
-    except (ValueError, pa.ArrowInvalid):
-        return None
-
-
-def _zoned(text: str) -> str:
-    """Timestamps without a zone are UTC; Arrow's parser wants them to say so."""
-    tail = text[10:]
-    return text if "Z" in tail or "+" in tail or "-" in tail or len(text) <= 10 else text + "Z"
-
-
 def _floats(column: pa.ChunkedArray) -> Floats:
     if pa.types.is_null(column.type):
         return np.full(len(column), np.nan)
@@ -326,19 +373,30 @@ def _floats(column: pa.ChunkedArray) -> Floats:
     return np.asarray(column.to_numpy())
 
 
-def _microseconds(column: pa.ChunkedArray) -> Ints:
+#: Microseconds of each unit of a timestamp but nanoseconds, of which a microsecond has 1,000.
+_MICROSECONDS = {"s": 1_000_000, "ms": 1_000, "us": 1}
+_DAY = 86_400_000_000
+
+
+def _microseconds(column: pa.ChunkedArray) -> tuple[Ints, Bools | None]:
+    """Event times since 1970, and which are beyond the range that windows are computed in, if
+    any."""
     kind = column.type
-    if pa.types.is_null(kind):
-        return np.zeros(len(column), np.int64)
-    if pa.types.is_date(kind):
-        column = column.cast(pa.timestamp("us"))
-    elif kind.unit == "ns":
-        floored = np.asarray(column.cast(pa.int64()).fill_null(0).to_numpy()) // 1000
-        return np.asarray(floored)
-    elif kind.unit != "us":
-        column = column.cast(pa.timestamp("us", kind.tz))
+    if pa.types.is_null(kind) or len(column) == 0:
+        return np.zeros(len(column), np.int64), None
+    if pa.types.is_date32(kind):
+        column, factor = column.cast(pa.int32()), _DAY
+    else:  # a date64 counts milliseconds
+        factor = _MICROSECONDS.get("ms" if pa.types.is_date64(kind) else kind.unit, 0)
     numbers = column.cast(pa.int64())
-    return np.asarray((numbers.fill_null(0) if numbers.null_count else numbers).to_numpy())
+    times = np.asarray((numbers.fill_null(0) if numbers.null_count else numbers).to_numpy())
+    if not factor:
+        times, factor = times // 1000, 1
+    limit = TIME_LIMIT // factor
+    if times.max() <= limit and times.min() >= -limit:
+        return times if factor == 1 else times * factor, None
+    beyond = (times > limit) | (times < -limit)
+    return np.where(beyond, 0, times) * factor, beyond
 
 
 def _texts(values: pa.Array | pa.ChunkedArray) -> pa.Array:
@@ -347,4 +405,11 @@ def _texts(values: pa.Array | pa.ChunkedArray) -> pa.Array:
     try:
         return values.cast(pa.string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        return pa.array([None if v is None else str(v) for v in values.to_pylist()], pa.string())
+        return pa.array([_text(value) for value in values], pa.string())
+
+
+def _text(scalar: pa.Scalar) -> str | None:
+    try:
+        return None if scalar.as_py() is None else str(scalar.as_py())
+    except (ValueError, OverflowError):  # a time that Python has no word for
+        return str(scalar)

@@ -10,8 +10,8 @@ import pyarrow as pa
 from crestline.core.order import TieColumn, tie_ranks
 from crestline.kernels.order import is_ascending
 from crestline.language import Query
-from crestline.local.gate import Admitted, table_bytes, table_from
-from crestline.local.partitions import plain_type
+from crestline.local.fitting import plain_type
+from crestline.local.gate import Admitted, retyped, table_bytes, table_from
 from crestline.types import Ints
 
 #: Small batches leave a table in many chunks, which are joined beyond this number.
@@ -133,7 +133,12 @@ class Kept:
         return table_bytes(self.table)
 
     def restore(self, state: bytes) -> None:
-        self.table = table_from(state)
+        """Become the one whose ``state()`` this was; types may have widened since."""
+        known = retyped(table_from(state), self.table.schema)
+        for field in self.table.schema:
+            if field.name not in known.column_names:  # a score that must be exact from now on
+                known = known.append_column(field, pa.nulls(known.num_rows, field.type))
+        self.table = known.select(self.table.column_names)
 
 
 def _roles_to_keep(schema: pa.Schema, texts: frozenset[str]) -> list[str]:

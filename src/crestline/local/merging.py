@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 
 import duckdb
 import numpy as np
@@ -22,7 +23,8 @@ import pyarrow.compute as pc
 from crestline.core.errors import SourceError
 from crestline.language import Expression, Query
 from crestline.language.tokens import quoted_name
-from crestline.local.gate import REJECTS, read_text
+from crestline.local.fitting import bare_type, fit, is_number, read_text, wider
+from crestline.local.gate import REJECTS
 from crestline.local.projection import closed_connection, compute, resolve
 from crestline.local.sources import Source
 from crestline.types import Bools, Floats, Ints
@@ -155,18 +157,19 @@ class _Shared:
             # Down to microseconds as the engine does it; Arrow would cut towards 1970.
             values = values.cast(pa.timestamp("ns", "UTC" if values.type.tz else None))
             values = pc.floor_temporal(values, unit="microsecond")
-        try:
-            return values.cast(kind)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        fitting, unfit = fit(values, kind)
+        if unfit is not None:
+            value = values.filter(pa.array(unfit))[0]
             raise SourceError(
                 f"stream {stream!r}: the column {name!r} does not fit the type {kind}, which the"
-                f" inputs have in common: {error}"
-            ) from None
+                f" inputs have in common: it holds {value}"
+            )
+        return fitting if fitting.type == kind else fitting.cast(kind)
 
 
 def _common(name: str, kinds: Mapping[str, pa.DataType], typed: bool) -> pa.DataType:
     """A type for the values of all inputs; SourceError if there is none."""
-    plain = {stream: _plain(kind) for stream, kind in kinds.items()}
+    plain = {stream: bare_type(kind) for stream, kind in kinds.items()}
     distinct = list(dict.fromkeys(plain.values()))
     if len(distinct) == 1:
         return distinct[0]
@@ -174,6 +177,8 @@ def _common(name: str, kinds: Mapping[str, pa.DataType], typed: bool) -> pa.Data
     if all(pa.types.is_timestamp(kind) or pa.types.is_date(kind) for kind in present):
         zoned = any(pa.types.is_timestamp(kind) and kind.tz for kind in present)
         return pa.timestamp("us", "UTC" if zoned else None)
+    if all(is_number(kind) for kind in present):
+        return reduce(wider, present)
     try:
         fields = [pa.schema([("x", kind)]) for kind in distinct]
         return pa.unify_schemas(fields, promote_options="permissive").field("x").type
@@ -186,15 +191,6 @@ def _common(name: str, kinds: Mapping[str, pa.DataType], typed: bool) -> pa.Data
         f"the inputs do not agree on the type of the column {name!r}: it is {told}."
         " Give it the same type in all of them."
     )
-
-
-def _plain(kind: pa.DataType) -> pa.DataType:
-    """The type without the ways to store it that differ from file to file."""
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-        return pa.string()
-    return kind
 
 
 # -- places -----------------------------------------------------------------------------------

@@ -111,8 +111,3 @@ class _Numbering:
         self.values = pa.concat_arrays([self.values, distinct])
         if len(distinct) < len(new):  # a dictionary may hold the same value twice
             numbers[:] = self._find(entries)
-
-
-def plain_type(kind: pa.DataType) -> pa.DataType:
-    """The type without its dictionary encoding."""
-    return kind.value_type if pa.types.is_dictionary(kind) else kind

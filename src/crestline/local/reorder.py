@@ -65,6 +65,6 @@ class Reorder:
     def state(self) -> dict[str, Any]:
         return {} if self._held is None else self._held.state()
 
-    def restore(self, state: dict[str, Any]) -> None:
+    def restore(self, state: dict[str, Any], roles: pa.Schema) -> None:
         if state:
-            self._held = Admitted.from_state(state)
+            self._held = Admitted.from_state(state, roles)

@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from crestline.core.operator import Doubt, Operator, Reported
 from crestline.core.window import RangeWindow, UnboundedWindow
@@ -146,7 +147,7 @@ class Revisions:
             state["held"] = self._held.state()
         return state
 
-    def restore(self, state: dict[str, Any]) -> None:
+    def restore(self, state: dict[str, Any], roles: pa.Schema) -> None:
         self.reported_until = state["reported_until"]
         self._time, self._partition = state["time"], state["partition"]
         self._score, self.ties = state["score"], state.get("ties")
@@ -154,7 +155,7 @@ class Revisions:
         if self._doubt is not None:  # ``set_codes`` tells rules and groups
             self._doubt = Doubt(state["probability"], self._doubt.rule, self._doubt.group)
         if "held" in state:
-            self._held = Admitted.from_state(state["held"])
+            self._held = Admitted.from_state(state["held"], roles)
 
 
 #: A snapshot without rows: ids, and the bytes of their probabilities.

@@ -13,7 +13,8 @@ from crestline.core.operator import Reported
 from crestline.core.window import RangeWindow, RowsWindow, Window, counts_rows
 from crestline.kernels.changes import diff_snapshots, diff_uncertain_snapshots
 from crestline.language import Query
-from crestline.local.partitions import Partitions, plain_type
+from crestline.local.fitting import plain_type
+from crestline.local.partitions import Partitions
 from crestline.types import Bools, Floats, Ints
 
 _MOMENT = pa.timestamp("us", "UTC")

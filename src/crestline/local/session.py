@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
-from itertools import count
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import wraps
+from itertools import chain, count, islice
 from pathlib import Path
-from typing import Any
+from threading import RLock
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -18,15 +21,18 @@ from crestline.core.state import pack, unpack
 from crestline.core.window import counts_rows
 from crestline.language import Query, parse_all
 from crestline.local.audit import Audit
-from crestline.local.gate import REJECTS
+from crestline.local.gate import REJECTS, retyped
 from crestline.local.joining import moment
 from crestline.local.merging import merged, merging_key, tagged, tagged_schema
 from crestline.local.metrics import Metrics
 from crestline.local.projection import columns_of, resolve
 from crestline.local.several import Several
-from crestline.local.sources import Source, from_dicts, source
+from crestline.local.sources import Source, source
 from crestline.local.views import Named
 from crestline.planner import plan
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class Results:
@@ -54,7 +60,7 @@ class Results:
 
     def to_arrow(self) -> pa.Table:
         """All rows. Several queries with different columns: NULL where a query lacks a column."""
-        return pa.concat_tables(list(self._tables.values()), promote_options="permissive")
+        return together(list(self._tables.values()))
 
     def to_pandas(self) -> Any:
         """All rows as a data frame."""
@@ -80,13 +86,15 @@ def run_bounded(
         bounded = BoundedRun(judge.queries, streams, strict, silent=judge.twins)
     else:
         bounded = BoundedRun(queries, streams, strict)
-    found: dict[str, list[pa.Table]] = {
-        name: [bounded.schema_of(name).empty_table()] for name in queries
-    }
+    found: dict[str, list[pa.Table]] = {name: [] for name in queries}
     for name, table in bounded:
         if judge is None or not judge.see(name, table):
             found[name].append(table)
-    tables = {name: _in_order(pa.concat_tables(found[name]), queries[name]) for name in queries}
+    tables = {}
+    for name, query in queries.items():
+        schema = bounded.schema_of(name)  # a column may have widened on the way
+        parts = [schema.empty_table(), *(retyped(table, schema) for table in found[name])]
+        tables[name] = _in_order(pa.concat_tables(parts), query)
     metrics = {name: bounded.metrics(name) for name in queries}
     if judge is not None:
         metrics = {name: judge.told(name, counts) for name, counts in metrics.items()}
@@ -229,18 +237,43 @@ def is_text(data: Any) -> bool:
     return not (folder.is_dir() and any(folder.rglob("*.parquet")))
 
 
+def _alone(method: Callable[Concatenate[Session, P], R]) -> Callable[Concatenate[Session, P], R]:
+    """One call at a time: others wait for the lock."""
+
+    @wraps(method)
+    def locked(self: Session, /, *arguments: P.args, **named: P.kwargs) -> R:
+        with self._lock:
+            if self._broken is not None:
+                raise CrestlineError(
+                    f"this session broke off in the middle of a call ({self._broken}): open a new"
+                    " one from your last snapshot()"
+                )
+            return method(self, *arguments, **named)
+
+    return locked
+
+
 class Session:
-    """Queries that stand: push records, take the results as they fall due."""
+    """Queries that stand: push records, take the results as they fall due.
+
+    Threads may share a session: each call waits until the one before it is done. Sessions of
+    their own run side by side.
+    """
 
     def __init__(
-        self, queries: Mapping[str, Query], *, strict: bool = False, state: bytes | None = None
-    ) -> None:
+        self, queries: Mapping[str, Query], *, strict: bool = False, state: bytes | None = None,
+        keep_rejects: int | None = 10_000,
+    ) -> None:  # fmt: skip
         for query in queries.values():
             plan(query)
-        self._strict = strict
+        if keep_rejects is not None and keep_rejects < 0:
+            raise CrestlineError(f"keep_rejects is 0 or more, or None for all, not {keep_rejects}")
+        self._strict, self._keep_rejects = strict, keep_rejects
+        self._lock = RLock()
+        self._broken: str | None = None
         self._waiting = dict(queries)  # queries whose stream has not been seen yet
         self._runs: dict[str, Several] = {}
-        self._rejects: list[pa.Table] = []
+        self._rejects = REJECTS.empty_table()
         #: What became of queries that came and went while records were pushed, in sentences.
         self.log: list[str] = []
         if state is not None:
@@ -250,19 +283,26 @@ class Session:
         try:
             for stream, known in state["streams"].items():
                 mine = {n: q for n, q in self._waiting.items() if _run_key(q) == stream}
-                self._runs[stream] = Several.from_state(mine, known, strict=self._strict)
+                self._runs[stream] = self._run_from(mine, known)
                 self._waiting = {n: q for n, q in self._waiting.items() if n not in mine}
             self.log = list(state["log"])
         except (KeyError, TypeError, IndexError, pa.ArrowException) as error:
             raise StateError(f"this state does not make sense: {error!r}") from error
 
+    def _run_from(self, queries: dict[str, Query], state: dict[str, Any]) -> Several:
+        return Several.from_state(
+            queries, state, strict=self._strict, keep_rejects=self._keep_rejects
+        )
+
     @property
+    @_alone
     def queries(self) -> dict[str, Query]:
         """The queries that stand, by name."""
         running = {n: q for run in self._runs.values() for n, q in run.queries.items()}
         return running | self._waiting
 
     @property
+    @_alone
     def text(self) -> str:
         """The queries as text: with it ``open`` resumes from ``snapshot()``."""
         single = list(self.queries.items())
@@ -272,9 +312,14 @@ class Session:
 
     # -- records ------------------------------------------------------------------------------
 
+    @_alone
     def push(self, data: Any, stream: str | None = None) -> pa.Table:
         """Take records in (whatever ``run`` takes as a stream, or one dictionary) and return the
         result rows that are due now. Where queries read several streams, say which one this is.
+
+        Types may differ from push to push: a column widens without loss, which ``log`` tells, and a
+        record that does not fit is set aside. What is refused with an error is refused whole: the
+        session is as it was before.
 
         A query of several inputs takes records as they are pushed: in which order is up to you."""
         stream = self._stream(stream)
@@ -283,13 +328,72 @@ class Session:
         readers = self._readers(stream)
         if len(readers) > 1 and isinstance(data, Iterator | pa.RecordBatchReader):
             data = tuple(data)
-        ready = [self._ready(key, query, data, stream) for key, query in readers.items()]
-        found = [
-            self._table(run, [named for batch in batches for named in run.push(batch)])
-            for run, batches in ready
-            if run is not None
-        ]
-        return _joined(found)
+        runs, waiting = dict(self._runs), dict(self._waiting)
+        try:
+            ready = [self._ready(key, query, data, stream) for key, query in readers.items()]
+            return _joined(self._take([part for part in ready if part is not None]))
+        except BaseException:
+            self._runs, self._waiting = {key: self._runs[key] for key in runs}, waiting
+            raise
+
+    def _take(self, parts: list[_Part]) -> list[pa.Table]:
+        """The results of each run. Either all batches are taken in, or none is."""
+        firsts = [list(islice(part.batches, 2)) for part in parts]
+        if max(map(len, firsts), default=0) > 1 or self._refuses_late():
+            return self._take_many(parts, firsts)
+        marks = [part.run.reject_marks() for part in parts]
+        try:
+            admitted = [
+                (part.run, [part.run.admit(batch, part.typed) for batch in batches])
+                for part, batches in zip(parts, firsts, strict=True)
+            ]
+        except BaseException:
+            for part, mark in zip(parts, marks, strict=True):
+                part.run.return_rejects_to(mark)
+            raise
+        with self._breaking():
+            return [
+                self._table(run, [named for batch in batches for named in run.take(batch)])
+                for run, batches in admitted
+            ]
+
+    def _take_many(self, parts: list[_Part], firsts: list[list[Any]]) -> list[pa.Table]:
+        """As ``_take``, from a state to return to if some later batch is refused."""
+        self._collect_rejects()
+        rejects = self._rejects
+        saved = {key: (run.queries, pack(run.state())) for key, run in self._runs.items()}
+        found = []
+        try:
+            for part, first in zip(parts, firsts, strict=True):
+                rows: list[Named] = []
+                for batch in chain(first, part.batches):
+                    rows += part.run.take(part.run.admit(batch, part.typed))
+                found.append(self._table(part.run, rows))
+            return found
+        except BaseException:
+            with self._breaking():
+                self._runs = {
+                    key: self._run_from(queries, unpack(state))
+                    for key, (queries, state) in saved.items()
+                }
+            self._rejects = rejects
+            raise
+
+    def _refuses_late(self) -> bool:
+        """Whether records may be refused while they are taken in, not before."""
+        return self._strict and any(
+            query.combine is not None or query.probability is not None
+            for query in self.queries.values()
+        )
+
+    @contextmanager
+    def _breaking(self) -> Iterator[None]:
+        """What fails in here leaves the session in the middle of something."""
+        try:
+            yield
+        except BaseException as error:
+            self._broken = f"{type(error).__name__}: {error}"
+            raise
 
     def _readers(self, stream: str) -> dict[str, Query]:
         """A query of each run that reads the stream, or will, by the key of the run."""
@@ -299,25 +403,21 @@ class Session:
                 readers.setdefault(_run_key(query), query)
         return readers
 
-    def _ready(
-        self, key: str, query: Query, data: Any, stream: str
-    ) -> tuple[Several | None, Iterator[pa.Table | pa.RecordBatch]]:
-        """The run and the batches for it; no run as long as not even the columns are known."""
+    def _ready(self, key: str, query: Query, data: Any, stream: str) -> _Part | None:
+        """The run and the batches for it; None as long as not even the columns are known."""
         run = self._runs.get(key)
-        if run is not None and isinstance(data, list):
-            data = from_dicts(data, run.schema)
-        given = source(data, stream)
+        given = source(data, stream, () if run is None else run.columns)
         if run is None:
             if not given.schema.names:
-                return None, iter(())
+                return None
             run = self._begin(key, query, given)
         if query.others:
-            return run, _tagged(given, run, query, stream)
+            return _Part(run, _tagged(given, run, query, stream), given.typed)
         columns = run.columns
         missing = [name for name in columns if name not in given.schema.names]
         if missing:
             raise SourceError(f"stream {stream!r}: this batch has no column {missing[0]!r}")
-        return run, given.read(columns)
+        return _Part(run, given.read(columns), given.typed)
 
     def _stream(self, stream: str | None) -> str:
         known = {name.casefold(): name for q in self.queries.values() for name in q.inputs}
@@ -335,25 +435,28 @@ class Session:
         schema = given.schema
         if query.combine is not None and query.others:
             schema = tagged_schema(schema, query.combine.across)
-        run = Several(mine, schema, typed=given.typed, strict=self._strict)
+        run = Several(
+            mine, schema, typed=given.typed, strict=self._strict, keep_rejects=self._keep_rejects
+        )
         self._runs[key] = run
         self._waiting = {n: q for n, q in self._waiting.items() if n not in mine}
         return run
 
     def _table(self, run: Several, rows: list[Named]) -> pa.Table:
-        """The rows of all queries, NULL where one lacks a column."""
+        """The rows of all queries, NULL where one lacks a column; also what was noted of types."""
+        self.log += [note for note in run.notes if note not in self.log]
         empty = [run.schema_of(name).empty_table() for name in run.queries]
-        tables = [*empty, *(table for _, table in rows)]
-        if all(table.schema == tables[0].schema for table in tables):
-            return pa.concat_tables(tables)
-        return pa.concat_tables(tables, promote_options="permissive")
+        return together([*empty, *(retyped(table, run.schema_of(name)) for name, table in rows)])
 
+    @_alone
     def finish(self) -> pa.Table:
         """Declare the streams over and return what is still due."""
-        return _joined([self._table(run, list(run.finish())) for run in self._runs.values()])
+        with self._breaking():
+            return _joined([self._table(run, list(run.finish())) for run in self._runs.values()])
 
     # -- queries that come and go -------------------------------------------------------------
 
+    @_alone
     def add(self, query: str | Query, name: str | None = None) -> list[str]:
         """Let one more query stand (or several, separated by ``;``) and return their names.
 
@@ -364,20 +467,31 @@ class Session:
         added = named_queries(query, name, taken=self.queries)
         for each in added.values():
             plan(each)
-        for called, each in added.items():
-            run = self._runs.get(_run_key(each))
-            if run is None:
-                self._waiting[called] = each
-                awaited = " or ".join(each.inputs)
-                self.log.append(f"{called} was added: it waits for the stream {awaited}")
-                continue
-            others, begin = run.add(called, each)
-            since = "" if begin is None else f", and sees records from {moment(begin)} on"
-            shares = f"shares with {', '.join(others)}" if others else "shares the scan only"
-            self.log.append(f"{called} was added: it {shares}{since}")
-            self._note_plans(run)
-        return list(added)
+        done: list[str] = []
+        try:
+            for called, each in added.items():
+                self._add(called, each)
+                done.append(called)
+        except CrestlineError:
+            for called in done:
+                self.remove(called)
+            raise
+        return done
 
+    def _add(self, name: str, query: Query) -> None:
+        run = self._runs.get(_run_key(query))
+        if run is None:
+            self._waiting[name] = query
+            awaited = " or ".join(query.inputs)
+            self.log.append(f"{name} was added: it waits for the stream {awaited}")
+            return
+        others, begin = run.add(name, query)
+        since = "" if begin is None else f", and sees records from {moment(begin)} on"
+        shares = f"shares with {', '.join(others)}" if others else "shares the scan only"
+        self.log.append(f"{name} was added: it {shares}{since}")
+        self._note_plans(run)
+
+    @_alone
     def remove(self, name: str) -> None:
         """Let a query stand no more; those it shared with go on."""
         if name in self._waiting:
@@ -400,22 +514,31 @@ class Session:
     # -- what is known ------------------------------------------------------------------------
 
     @property
+    @_alone
     def rejects(self) -> pa.Table:
-        """The records set aside so far (in this process)."""
-        self._rejects += [run.take_rejects() for run in self._runs.values()]
-        return pa.concat_tables([REJECTS.empty_table(), *self._rejects])
+        """The records set aside so far (in this process): the first ``keep_rejects`` of them.
+        ``metrics.rejected`` counts every one."""
+        self._collect_rejects()
+        return self._rejects
+
+    def _collect_rejects(self) -> None:
+        taken = [run.take_rejects() for run in self._runs.values()]
+        self._rejects = pa.concat_tables([self._rejects, *taken]).slice(0, self._keep_rejects)
 
     @property
+    @_alone
     def metrics(self) -> Metrics:
         """The counts so far; of several queries, the first one's (see ``by_query``)."""
         return next(iter(self.by_query.values()), Metrics())
 
     @property
+    @_alone
     def by_query(self) -> dict[str, Metrics]:
         """The counts of each query."""
         found = {n: run.metrics(n) for run in self._runs.values() for n in run.queries}
         return found | {name: Metrics() for name in self._waiting}
 
+    @_alone
     def snapshot(self) -> bytes:
         """The whole state, versioned and checked; ``open(query, state=...)`` resumes from it."""
         streams = {stream: run.state() for stream, run in self._runs.items()}
@@ -445,10 +568,47 @@ def _tagged(given: Source, run: Several, query: Query, stream: str) -> Iterator[
     return batches()
 
 
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What one run is to take in of what was pushed."""
+
+    run: Several
+    batches: Iterator[pa.Table | pa.RecordBatch]
+    typed: bool
+
+
 def _joined(tables: list[pa.Table]) -> pa.Table:
     if len(tables) == 1:
         return tables[0]
-    return pa.concat_tables(tables, promote_options="permissive") if tables else pa.table({})
+    return together(tables) if tables else pa.table({})
+
+
+def together(tables: list[pa.Table]) -> pa.Table:
+    """Rows of different queries in one table: NULL where one lacks a column, and text in a column
+    whose types have nothing in common."""
+    if all(table.schema == tables[0].schema for table in tables):
+        return pa.concat_tables(tables)
+    try:
+        return pa.concat_tables(tables, promote_options="permissive")
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        kinds: dict[str, set[pa.DataType]] = {}
+        for table in tables:
+            for field in table.schema:
+                kinds.setdefault(field.name, set()).add(field.type)
+        mixed = {name: pa.string() for name, found in kinds.items() if len(found) > 1}
+        return pa.concat_tables([_cast(t, mixed) for t in tables], promote_options="permissive")
+
+
+def _cast(table: pa.Table, kinds: Mapping[str, pa.DataType]) -> pa.Table:
+    for i, name in enumerate(table.column_names):
+        if name in kinds:
+            column = pa.array(map(_word, table.column(i).to_pylist()), kinds[name])
+            table = table.set_column(i, name, column)
+    return table
+
+
+def _word(value: Any) -> str | None:
+    return None if value is None else str(value)
 
 
 def source_of(query: Query, streams: Mapping[str, Any]) -> Source:

@@ -7,6 +7,7 @@ engine. The others have engines of their own and share the scan and the expressi
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -14,8 +15,9 @@ import pyarrow as pa
 from crestline.core.errors import PlanError, StateError
 from crestline.core.window import counts_rows
 from crestline.language import Query
-from crestline.local.engine import Engine
-from crestline.local.gate import REJECTS
+from crestline.local.conforming import Uses, conformed, settled, widened
+from crestline.local.engine import Admission, Engine
+from crestline.local.gate import REJECTS, KeptMisfit
 from crestline.local.metrics import Metrics
 from crestline.local.projection import Expressions
 from crestline.local.views import Named
@@ -24,26 +26,47 @@ from crestline.planner.catalogue import reports_every_arrival
 from crestline.planner.shared import sharing_key
 
 
+@dataclass(slots=True)
+class Batch:
+    """A batch that a run has admitted, and what the run becomes if it takes the batch in."""
+
+    schema: pa.Schema
+    typed: bool
+    engines: list[Engine]
+    admissions: list[Admission]
+    #: Of columns that have widened, in sentences.
+    notes: list[str]
+
+
 class Several:
     """The run of queries over one stream; ``push`` batches, take tables, ``finish``."""
 
     def __init__(
         self, queries: Mapping[str, Query], schema: pa.Schema, *, typed: bool = True,
-        strict: bool = False,
+        strict: bool = False, keep_rejects: int | None = None,
     ) -> None:  # fmt: skip
-        self.schema, self._typed, self._strict = schema, typed, strict
+        self._typed, self._strict, self._keep_rejects = typed, strict, keep_rejects
+        self.schema = settled(schema, Uses.of(queries.values(), schema))
         self._engines = [self._engine(bundle) for bundle in arrange(queries)]
         #: What became of queries that were removed.
         self._removed: list[pa.Table] = []
+        #: Which columns have widened, in sentences.
+        self.notes: list[str] = []
         self._settle()
 
     def _engine(self, bundle: Bundle) -> Engine:
-        return Engine(bundle, self.schema, typed=self._typed, strict=self._strict)
+        return Engine(
+            bundle, self.schema, typed=self._typed, strict=self._strict,
+            keep_rejects=self._keep_rejects,
+        )  # fmt: skip
 
     def _settle(self) -> None:
+        """Be ready for the engines that there are now."""
         self._expressions: Expressions | None = None
         if len(self._engines) > 1:
             self._expressions = Expressions([engine.projection for engine in self._engines])
+        self._columns = _columns_of(self._engines)
+        self._uses = Uses.of(self.queries.values(), self.schema)
 
     @property
     def queries(self) -> dict[str, Query]:
@@ -52,8 +75,7 @@ class Several:
     @property
     def columns(self) -> list[str]:
         """The columns of the stream that are needed, as the stream spells them."""
-        every = (name for engine in self._engines for name in engine.projection.columns)
-        return list(dict.fromkeys(every))
+        return self._columns
 
     def schema_of(self, name: str) -> pa.Schema:
         """Of every table of a query's results."""
@@ -81,9 +103,74 @@ class Several:
 
     def push(self, batch: pa.Table | pa.RecordBatch) -> Iterator[Named]:
         """Take records in; yield the result rows that fall due because of them."""
+        return self.take(self.admit(batch, self._typed))
+
+    def admit(self, batch: pa.Table | pa.RecordBatch, typed: bool) -> Batch:
+        """Look at a batch for all queries. Nothing has changed if it is refused, and nothing but
+        the rejects if it is not taken in: see ``reject_marks``."""
+        marks = self.reject_marks()
+        try:
+            return self._admit(batch, typed)
+        except BaseException:
+            self.return_rejects_to(marks)
+            raise
+
+    def _admit(self, batch: pa.Table | pa.RecordBatch, typed: bool) -> Batch:
+        admitted = self._ready_for(batch.schema, typed)
+        batch, misfits = conformed(batch, admitted.schema, self._columns, self._uses)
         computed = None if self._expressions is None else self._expressions(batch)
-        for engine in self._engines:
-            yield from engine.push(batch, self._expressions, computed)
+        admitted.admissions = [
+            engine.admit(batch, misfits, self._expressions, computed) for engine in admitted.engines
+        ]
+        return admitted
+
+    def take(self, batch: Batch) -> Iterator[Named]:
+        """Take an admitted batch in; yield the result rows that fall due because of it."""
+        if batch.engines is not self._engines:
+            self._engines, self.schema, self._typed = batch.engines, batch.schema, batch.typed
+            self.notes += batch.notes
+            self._settle()
+        for engine, admission in zip(batch.engines, batch.admissions, strict=True):
+            yield from engine.take(admission)
+
+    def reject_marks(self) -> list[Any]:
+        """Where the rejects stand, for ``return_rejects_to``."""
+        return [engine.rejects.mark() for engine in self._engines]
+
+    def return_rejects_to(self, marks: list[Any]) -> None:
+        """Forget what was set aside since."""
+        for engine, mark in zip(self._engines, marks, strict=True):
+            engine.rejects.return_to(mark)
+
+    def _ready_for(self, given: pa.Schema, typed: bool) -> Batch:
+        """What the run is with the types that batches of this schema need."""
+        same = Batch(self.schema, self._typed, self._engines, [], [])
+        wanted = widened(self.schema, given, self._columns, self._uses)
+        if wanted.equals(self.schema):
+            return same
+        typed = typed and self._typed
+        try:
+            return self._widened(wanted, typed)
+        except KeptMisfit:  # widen what can be, column by column
+            schema = self.schema
+        for place, field in enumerate(wanted):
+            if field.type == schema.field(place).type:
+                continue
+            try:
+                same = self._widened(schema.set(place, field), typed)
+                schema = same.schema
+            except KeptMisfit:
+                continue
+        return same
+
+    def _widened(self, schema: pa.Schema, typed: bool) -> Batch:
+        engines = [engine.widened(schema, typed) for engine in self._engines]
+        notes = [
+            f"the column {field.name} is {field.type} from now on, and was {before.type}"
+            for before, field in zip(self.schema, schema, strict=True)
+            if before.type != field.type and not pa.types.is_null(before.type)
+        ]
+        return Batch(schema, typed, engines, [], notes)
 
     def finish(self) -> Iterator[Named]:
         """The end of a bounded stream: yield what is still due."""
@@ -144,11 +231,12 @@ class Several:
 
     @classmethod
     def from_state(
-        cls, queries: Mapping[str, Query], state: dict[str, Any], *, strict: bool = False
-    ) -> Several:
+        cls, queries: Mapping[str, Query], state: dict[str, Any], *, strict: bool = False,
+        keep_rejects: int | None = None,
+    ) -> Several:  # fmt: skip
         """The one whose ``state()`` this was."""
         schema = pa.ipc.read_schema(pa.py_buffer(state["schema"]))
-        several = cls({}, schema, typed=state["typed"], strict=strict)
+        several = cls({}, schema, typed=state["typed"], strict=strict, keep_rejects=keep_rejects)
         left = dict(queries)
         for known in state["engines"].values():
             mine = {name: left.pop(name) for name in known["queries"] if name in left}
@@ -159,15 +247,22 @@ class Several:
                 )
             shared = "agenda" in known["fold"] or "asks" in known["fold"]["operator"]
             bundle = Bundle.shared(mine) if shared else Bundle.of(mine)
-            several._engines.append(Engine.from_state(bundle, known, strict=strict))
+            several._engines.append(
+                Engine.from_state(bundle, known, strict=strict, keep_rejects=keep_rejects)
+            )
         if left:
             raise StateError(f"this state knows nothing of {', '.join(left)}: add it afterwards")
         several._settle()
         return several
 
 
+def _columns_of(engines: list[Engine]) -> list[str]:
+    every = (name for engine in engines for name in engine.projection.columns)
+    return list(dict.fromkeys(every))
+
+
 def _at_arrivals(query: Query) -> bool:
     return reports_every_arrival(query.window) and query.frequency is None
 
 
-__all__ = ["Several"]
+__all__ = ["Batch", "Several"]

@@ -60,19 +60,23 @@ class Sightings:
                 return admitted.take(order), sighting
         return admitted, Sighting(high, low, code, stream, admitted.time if self._counted else None)
 
+    def check(self, admitted: Admitted) -> None:
+        """Raise SourceError if there would be too many streams."""
+        if self._known is not None:
+            return
+        streams = {*self._names, *stream_names(admitted.columns.column("s").unique()).to_pylist()}
+        if len(streams) > MOST_STREAMS:
+            raise SourceError(
+                f"stream {self._stream!r}: COMBINE goes across at most {MOST_STREAMS} streams, and"
+                f" there are {len(streams)} by now: is the column behind ACROSS the right one?"
+            )
+
     def _numbers(self, column: pa.ChunkedArray) -> Ints:
         texts = stream_names(column).combine_chunks().dictionary_encode()
         if isinstance(texts, pa.ChunkedArray):
             texts = texts.combine_chunks()
         found = texts.dictionary.to_pylist()
-        for name in found:
-            if name not in self._names:
-                self._names.append(name)
-        if len(self._names) > MOST_STREAMS:
-            raise SourceError(
-                f"stream {self._stream!r}: COMBINE goes across at most {MOST_STREAMS} streams, and"
-                f" there are {len(self._names)} by now: is the column behind ACROSS the right one?"
-            )
+        self._names += [name for name in found if name not in self._names]
         numbers = np.array([self._names.index(name) for name in found], np.int64)
         return np.asarray(numbers[np.asarray(texts.indices)])
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 import glob
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from crestline.core.errors import SourceError
+from crestline.local.fitting import MOST_DIGITS, wider
 from crestline.local.gate import REJECTS
 
 _TEXT_FORMATS = (".csv", ".tsv", ".jsonl", ".ndjson", ".json")
@@ -45,8 +48,9 @@ class Source:
     rejects: Callable[[], pa.Table] = REJECTS.empty_table
 
 
-def source(data: Any, stream: str) -> Source:
-    """Whatever a user calls a stream, ready to be read."""
+def source(data: Any, stream: str, columns: Sequence[str] = ()) -> Source:
+    """Whatever a user calls a stream, ready to be read. Dictionaries may lack any of ``columns``,
+    which is known from others: it is NULL then."""
     if isinstance(data, str | os.PathLike):
         return _files(os.fspath(data), stream)
     if isinstance(data, pa.Table | pa.RecordBatch):
@@ -54,11 +58,11 @@ def source(data: Any, stream: str) -> Source:
     if isinstance(data, pa.RecordBatchReader):
         return Source(data.schema, True, lambda columns: iter(data))
     if type(data).__module__.startswith("pandas."):
-        return _table(pa.Table.from_pandas(data, preserve_index=False))
+        return _from_pandas(data)
     if isinstance(data, dict):
         data = [data]
     if isinstance(data, list) and all(isinstance(item, dict) for item in data):
-        return _table(from_dicts(data), typed=False)
+        return _table(from_dicts(data, columns), typed=False)
     if isinstance(data, Iterable):
         return _batches(iter(data), stream)
     raise SourceError(
@@ -67,21 +71,62 @@ def source(data: Any, stream: str) -> Source:
     )
 
 
-def from_dicts(records: list[dict[str, Any]], schema: pa.Schema | None = None) -> pa.Table:
+def from_dicts(records: list[dict[str, Any]], columns: Sequence[str] = ()) -> pa.Table:
     """Records as a table; a column of mixed types becomes text, to be read value by value."""
     names = list(dict.fromkeys(name for record in records for name in record))
-    if schema is not None:
-        names = schema.names
-    columns = []
-    for name in names:
-        values = [record.get(name) for record in records]
-        kind = schema.field(name).type if schema is not None else None
+    names += [name for name in columns if name not in names]
+    values = {name: [record.get(name) for record in records] for name in names}
+    return pa.table([_column(values[name]) for name in names], names=[str(n) for n in names])
+
+
+def _column(values: list[Any]) -> pa.Array:
+    """Values of any kind as a column that changes none of them."""
+    kinds = {type(value) for value in values if value is not None}
+    if len(kinds) > 1 and all(issubclass(kind, date) for kind in kinds):
+        # Arrow would cut times down to dates, and take clocks without a zone for UTC or not.
+        values = [_zoned(value) for value in values]
+    try:
+        return pa.array(values)
+    except (pa.ArrowException, ValueError, TypeError, OverflowError):
+        pass
+    if all(issubclass(kind, int) and kind is not bool for kind in kinds):
         try:
-            column = pa.array(values, kind)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
-            column = pa.array([None if v is None else str(v) for v in values], pa.string())
-        columns.append(column)
-    return pa.table(columns, names=names)
+            return pa.array([None if v is None else Decimal(v) for v in values], _LARGE)
+        except (pa.ArrowException, ValueError):  # more digits than any type has
+            pass
+    return pa.array([None if value is None else str(value) for value in values], pa.string())
+
+
+#: Whole numbers beyond 64 bits.
+_LARGE = pa.decimal128(MOST_DIGITS, 0)
+
+
+def _zoned(value: date | None) -> datetime | None:
+    """A date as its midnight, and times without a zone as those of UTC."""
+    if value is None or value != value:  # pandas has a time that is none
+        return None
+    if not isinstance(value, datetime):
+        return datetime(value.year, value.month, value.day, tzinfo=UTC)
+    return value if value.tzinfo else value.replace(tzinfo=UTC)
+
+
+def _from_pandas(frame: Any) -> Source:
+    """A data frame; columns of mixed objects are read as those of dictionaries."""
+    try:
+        return _table(pa.Table.from_pandas(frame, preserve_index=False))
+    except (pa.ArrowException, ValueError, TypeError, OverflowError):
+        pass
+    columns, typed = [], True
+    for place in range(frame.shape[1]):
+        series = frame.iloc[:, place]
+        try:
+            columns.append(pa.array(series, from_pandas=True))
+        except (pa.ArrowException, ValueError, TypeError, OverflowError):
+            missing = series.isna().to_list()
+            values = [None if no else v for v, no in zip(series.to_list(), missing, strict=True)]
+            columns.append(_column(values))
+            typed = False
+    return _table(pa.table(columns, names=[str(name) for name in frame.columns]), typed=typed)
 
 
 def _table(table: pa.Table, typed: bool = True) -> Source:
@@ -164,14 +209,16 @@ def _parquet(files: list[str], stream: str) -> Source:
             place = parquet.schema_arrow.get_field_index(field.name)
             if place < 0:
                 raise SourceError(f"stream {stream!r}: {file} lacks the column {field.name!r}")
+            kind = wider(field.type, parquet.schema_arrow.field(place).type)
+            schema = schema.set(schema.get_field_index(field.name), field.with_type(kind))
     rows = sum(parquet.metadata.num_rows for parquet in opened)
     portions = [(i, g) for i, parquet in enumerate(opened) for g in _portions(parquet.metadata)]
 
     def read(columns: list[str]) -> Iterator[pa.Table]:
-        texts = [f.name for f in schema if f.name in columns and _worth_encoding(f.type)]
-
         def task(place: tuple[int, list[int]]) -> pa.Table:
             file, groups = place
+            fields = opened[file].schema_arrow
+            texts = [f.name for f in fields if f.name in columns and _worth_encoding(f.type)]
             # A reader of its own: one reader must not be used by two threads.
             reader = pq.ParquetFile(files[file], metadata=opened[file].metadata,
                                     read_dictionary=texts)  # fmt: skip
