@@ -112,11 +112,12 @@ def conformed(
         column, unfit = fit(column, kind, name in uses.reading)
         table = table.set_column(place, pa.field(name, column.type), column)
         if unfit is not None:
-            misfits.append(Misfit(name, unfit, values, _reason(values.type, kind)))
+            misfits.append(Misfit(name, unfit, values, misfit_reason(values.type, kind)))
     return table, misfits
 
 
-def _reason(given: pa.DataType, kind: pa.DataType) -> str:
+def misfit_reason(given: pa.DataType, kind: pa.DataType) -> str:
+    """Why a value of one type cannot stand in a column of the other."""
     kind = bare_type(kind)
     if is_text(given) and is_number(kind):
         return "not a number"

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,14 +20,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from crestline.core.errors import RecordError
+from crestline.core.errors import RecordError, SourceError
 from crestline.language import Query
 from crestline.local import Metrics, Results
 from crestline.local.doubt import refuse_rules_above_one
 from crestline.local.fold import LONG_AGO
 from crestline.local.gate import REJECTS
+from crestline.local.projection import resolve
 from crestline.local.session import read_together, stream_of
-from crestline.local.sources import source
+from crestline.local.sources import Source, source
 from crestline.planner import arrange
 from crestline.spark.failures import explaining
 from crestline.spark.files import (
@@ -42,6 +45,7 @@ from crestline.spark.outcome import Outcome, read_outcome
 from crestline.spark.pipeline import pipeline
 from crestline.spark.progress import Progress, watching
 from crestline.spark.stages import Reading
+from crestline.types import Bools
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -91,20 +95,66 @@ def _opened(
     def opened(name: str, columns: list[str]) -> FileStream:
         if isinstance(data[name], str | os.PathLike):
             return open_files(session, data[name], name, columns)
-        path = scratch / f"{len(list(scratch.iterdir()))}.parquet"
+        folder = scratch / str(len(list(scratch.iterdir())))
+        folder.mkdir()
         known = given[name].schema
         if not known.names:
             nothing = pa.schema([(column, pa.string()) for column in columns]).empty_table()
-            pq.write_table(nothing, path)
-            return open_files(session, path, name, columns)
-        schema = pa.schema([_plain(known.field(column)) for column in columns])
-        with pq.ParquetWriter(path, schema) as writer:
-            for batch in given[name].read(columns):
-                table = pa.table(batch) if isinstance(batch, pa.RecordBatch) else batch
-                writer.write_table(table.select(columns).cast(schema))
-        return replace(open_files(session, path, name, columns), typed=given[name].typed)
+            pq.write_table(nothing, folder / "0.parquet")
+            return open_files(session, folder, name, columns)
+        times = {query.window.on for query in group.values() if query.window.on is not None}
+        _write(given[name], columns, set(resolve(list(times), known, name).values()), folder)
+        return replace(open_files(session, folder, name, columns), typed=given[name].typed)
 
     return open_inputs(group, given, opened)
+
+
+def _write(given: Source, columns: list[str], times: set[str], folder: Path) -> None:
+    """Write a stream to files in its order: a new one where the types of its batches change.
+    ``times`` are its event times."""
+    schema = pa.schema([_plain(given.schema.field(column)) for column in columns])
+    with ExitStack() as stack:
+        numbers = count()
+        writer = stack.enter_context(pq.ParquetWriter(_numbered_file(folder, numbers), schema))
+        for batch in given.read(columns):
+            table = pa.table(batch) if isinstance(batch, pa.RecordBatch) else batch
+            table = table.select(columns)
+            types = pa.schema([_plain(field) for field in table.schema])
+            if types != schema:
+                schema = types
+                file = _numbered_file(folder, numbers)
+                writer = stack.enter_context(pq.ParquetWriter(file, schema))
+            for place, field in enumerate(table.schema):
+                if pa.types.is_timestamp(field.type) and field.type.unit in _COARSE:
+                    moments = _in_microseconds(table.column(place), field.name, field.name in times)
+                    table = table.set_column(place, field.name, moments)
+            writer.write_table(table.cast(schema))
+
+
+def _numbered_file(folder: Path, numbers: Iterator[int]) -> Path:
+    return folder / f"{next(numbers):06}.parquet"  # files are read in the order of their names
+
+
+#: Microseconds of the units that reach farther than Spark's times.
+_COARSE = {"s": 1_000_000, "ms": 1_000}
+
+
+def _in_microseconds(column: pa.ChunkedArray, name: str, event_time: bool) -> pa.ChunkedArray:
+    """Times as Spark has them. Event times beyond that are set aside anyway: they may be any other
+    time that is."""
+    numbers = np.asarray(column.cast(pa.int64()).fill_null(0).to_numpy())
+    factor = _COARSE[column.type.unit]
+    limit = np.iinfo(np.int64).max // factor
+    if (np.abs(numbers) > limit).any() and not event_time:
+        raise SourceError(
+            f"the column {name!r} holds times that Spark has no type for: use engine='local'"
+        )
+    moments = pa.array(np.clip(numbers, -limit, limit) * factor, mask=~_valid(column))
+    return pa.chunked_array([moments.cast(pa.timestamp("us", column.type.tz))])
+
+
+def _valid(column: pa.ChunkedArray) -> Bools:
+    return np.asarray(column.is_valid().to_numpy())
 
 
 def _plain(field: pa.Field) -> pa.Field:
@@ -116,6 +166,8 @@ def _plain(field: pa.Field) -> pa.Field:
         kind = pa.string()
     if pa.types.is_null(kind):
         kind = pa.string()
+    if pa.types.is_timestamp(kind) and kind.unit in _COARSE:
+        kind = pa.timestamp("us", kind.tz)
     return pa.field(field.name, kind)
 
 
