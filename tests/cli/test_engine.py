@@ -6,16 +6,12 @@ import logging
 import subprocess
 import sys
 
-import pytest
-
 from cli.command import environment
-from crestline.cli.engine import hush_the_bridge, interrupt_behind
-from crestline.cli.errors import Terminated
+from crestline.cli.engine import hush_the_bridge
 
 INTERRUPTED = """
 from py4j.java_gateway import GatewayClient
 from crestline.cli.engine import hush_the_bridge
-from crestline.cli.errors import Terminated
 
 hush_the_bridge()
 
@@ -24,14 +20,14 @@ class Interrupted(GatewayClient):
         socket = None
 
         def send_command(self, command):
-            raise Terminated
+            raise KeyboardInterrupt
 
     def _get_connection(self):
         return self.Connection()
 
 try:
     Interrupted().send_command("c")
-except Terminated:
+except KeyboardInterrupt:
     print("raised")
 """
 
@@ -51,12 +47,3 @@ def test_what_others_log_is_still_heard() -> None:
     assert len(root.filters) == 1
     record = root.makeRecord("root", logging.ERROR, __file__, 1, "heard", (), None)
     assert root.filter(record)
-
-
-@pytest.mark.parametrize("kind", [KeyboardInterrupt, Terminated])
-def test_an_interrupt_behind_an_error_comes_to_light(kind: type[KeyboardInterrupt]) -> None:
-    error = RuntimeError("the job failed")
-    error.__context__ = KeyError("on the way")
-    error.__context__.__context__ = kind()
-    assert type(interrupt_behind(error)) is kind
-    assert interrupt_behind(RuntimeError("on its own")) is None

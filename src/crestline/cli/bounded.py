@@ -16,6 +16,7 @@ from crestline.cli.plain import json_lines, tab_header, tab_lines
 from crestline.cli.progress import RowsProgress, TasksProgress
 from crestline.cli.show import Shown
 from crestline.cli.summary import QuerySummary, RunSummary
+from crestline.core.unfinished import files
 from crestline.local import BoundedRun
 from crestline.local.audit import Audit
 from crestline.local.gate import REJECTS
@@ -171,6 +172,7 @@ class _Lines:
 
     def _begun(self) -> Writer:
         if self._writer is None:
+            files.shown()
             out = sys.stdout.buffer if self._waiting is None else self._waiting
             self._writer = TextWriter(cast(BinaryIO, out), self._lines, self._header)
         return self._writer

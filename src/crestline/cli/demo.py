@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -102,8 +101,9 @@ def _follow(
     terminal, None means that there is none."""
     import pyarrow as pa
 
-    from crestline.cli.following import interrupts
+    from crestline.cli.interrupts import polite
     from crestline.cli.parts import parts_of
+    from crestline.core.unfinished import files
     from crestline.local import named_queries
     from crestline.spark.follow import Checkpoint, Follow
     from crestline.spark.session import hush
@@ -113,7 +113,7 @@ def _follow(
     tables: list[pa.Table] = []
     metrics: dict[str, Metrics] = {}
     with ExitStack() as stack:
-        scratch = Path(stack.enter_context(_scratch()))
+        scratch = Path(stack.enter_context(files.scratch("crestline-demo-")))
         checkpoint = Checkpoint.at(scratch / "checkpoint", queries, None)
         parts = parts_of(str(folder / "results"), queries)[name]
         parts.claim(checkpoint.id, None)
@@ -131,7 +131,7 @@ def _follow(
         run = Follow(
             started.session, queries, str(scratch / "trades"), checkpoint, take, trigger=_TRIGGER
         )
-        asked = stack.enter_context(interrupts())
+        asked = stack.enter_context(polite())
         stack.callback(run.stop)
         run.start()
         while name not in metrics or metrics[name].rows_in < trades:
@@ -142,10 +142,6 @@ def _follow(
             feeder.check()
             draw()
     return pa.concat_tables(tables), metrics[name]
-
-
-def _scratch() -> tempfile.TemporaryDirectory[str]:
-    return tempfile.TemporaryDirectory(prefix="crestline-demo-", ignore_cleanup_errors=True)
 
 
 class _Feeder(threading.Thread):

@@ -26,11 +26,7 @@ class Started:
 def spark(
     master: str | None, conf: Mapping[str, str] | None, *, quiet: bool = False
 ) -> Iterator[Started]:
-    """A session that is stopped at the end, unless it ran before.
-
-    An interrupt may reach PySpark in the middle of a job. The job then fails too, and that error
-    hides the interrupt: here it comes to light again.
-    """
+    """A session that is stopped at the end, unless it ran before."""
     from crestline.spark.session import is_running, start, stop
 
     hush_the_bridge()
@@ -40,10 +36,6 @@ def spark(
         session = start(master, conf)
     try:
         yield Started(session, str(session.sparkContext.master), time.monotonic() - began)
-    except Exception as error:
-        if (interrupt := interrupt_behind(error)) is not None:
-            raise interrupt from error
-        raise
     finally:
         if not running:
             stop(session)
@@ -62,19 +54,4 @@ def _not_the_bridge(record: logging.LogRecord) -> bool:
     return Path(record.pathname).parent.name != "py4j"
 
 
-def interrupt_behind(error: BaseException) -> KeyboardInterrupt | None:
-    """The interrupt, or the polite kill, that led to the error."""
-    waiting: list[BaseException | None] = [error]
-    seen: set[int] = set()
-    while waiting:
-        each = waiting.pop()
-        if each is None or id(each) in seen:
-            continue
-        if isinstance(each, KeyboardInterrupt):
-            return type(each)()
-        seen.add(id(each))
-        waiting += [each.__cause__, each.__context__]
-    return None
-
-
-__all__ = ["Started", "hush_the_bridge", "interrupt_behind", "spark"]
+__all__ = ["Started", "hush_the_bridge", "spark"]

@@ -10,22 +10,18 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from crestline.cli.interrupts import stand_back
 from crestline.core.errors import CrestlineError, RecordError, SourceError, StateError
+from crestline.core.unfinished import files
 
 #: ENGINE: Spark could not start, or failed for a reason that lies outside the query and its data.
-INTERNAL, USAGE, DATA, ENGINE, INTERRUPTED, TERMINATED = 1, 2, 3, 4, 130, 143
+INTERNAL, USAGE, DATA, ENGINE, INTERRUPTED = 1, 2, 3, 4, 130
 #: What a shell reports for a program that wrote into a closed pipe (``crestline run ... | head``).
 BROKEN_PIPE = 141
 
 
 class Misuse(CrestlineError):
     """A command line that contradicts itself or leaves out what is needed."""
-
-
-class Terminated(KeyboardInterrupt):
-    """A polite kill (SIGTERM). Libraries that tidy up on Ctrl-C, as py4j does, tidy up on it too;
-    after an exit in the middle of a command they would take one command's answer for the next's.
-    """
 
 
 def exit_code(error: BaseException) -> int:
@@ -40,8 +36,6 @@ def exit_code(error: BaseException) -> int:
         return ENGINE
     if isinstance(error, CrestlineError):
         return USAGE
-    if isinstance(error, Terminated):
-        return TERMINATED
     return INTERRUPTED if isinstance(error, KeyboardInterrupt) else INTERNAL
 
 
@@ -75,6 +69,7 @@ class Commands(TyperGroup):
     """The commands; whatever one of them raises becomes a message and an exit code."""
 
     def invoke(self, ctx: Any) -> Any:
+        files.restart()
         try:
             return super().invoke(ctx)
         except (typer.Exit, typer.Abort, typer.TyperException):
@@ -84,6 +79,7 @@ class Commands(TyperGroup):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(BROKEN_PIPE) from error
         except (KeyboardInterrupt, Exception) as error:
+            stand_back()
             tell(error, ctx.invoked_subcommand)
             raise typer.Exit(exit_code(error)) from error
 
@@ -104,8 +100,7 @@ def tell(error: BaseException, command: str | None = None) -> None:
         traceback.print_exception(error)
     console = Console(stderr=True)
     if isinstance(error, KeyboardInterrupt):
-        how = "terminated" if isinstance(error, Terminated) else "interrupted"
-        console.print(Text(f"{how}: unfinished files were removed"), soft_wrap=True)
+        console.print(Text(f"interrupted: {files.sentence()}"), soft_wrap=True)
         return
     if isinstance(error, CrestlineError):
         message = str(error)
@@ -132,7 +127,6 @@ __all__ = [
     "USAGE",
     "Commands",
     "Misuse",
-    "Terminated",
     "exit_code",
     "shortened",
     "tell",

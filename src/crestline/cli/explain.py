@@ -72,6 +72,7 @@ def _width() -> int:
 
 def _draw(queries: dict[str, Query], path: str) -> None:
     from crestline import planner
+    from crestline.cli.output import write_whole
     from crestline.cli.plan_picture import plan_picture
     from crestline.planner.explain import duration
 
@@ -95,7 +96,7 @@ def _draw(queries: dict[str, Query], path: str) -> None:
         title = (
             names[0] if len(names) == 1 else f"{len(names)} queries on {bundle.plan.query.stream}"
         )
-        target.write_bytes(plan_picture(plans, duration, title))
+        write_whole(target, plan_picture(plans, duration, title))
         print(f"drawn: {target}", file=sys.stderr)
 
 

@@ -7,23 +7,23 @@ and exit code 0.
 from __future__ import annotations
 
 import os
-import signal
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from crestline.cli.engine import spark
 from crestline.cli.errors import Misuse
+from crestline.cli.interrupts import polite
 from crestline.cli.output import write_fully
 from crestline.cli.parts import Parts, parts_of
 from crestline.cli.plain import json_lines, tab_header, tab_lines
 from crestline.cli.summary import QuerySummary, RunSummary
 from crestline.core.errors import SourceError
+from crestline.core.unfinished import files
 from crestline.local import BoundedRun, Metrics
 from crestline.planner import plan
 from crestline.spark.files import wait_for_files
@@ -63,8 +63,7 @@ def follow(request: Request, following: Following) -> RunSummary:
     with ExitStack() as stack:
         resumed = False
         if following.checkpoint is None:
-            scratch = tempfile.TemporaryDirectory(prefix="crestline-", ignore_cleanup_errors=True)
-            folder = Path(stack.enter_context(scratch), "checkpoint")
+            folder = Path(stack.enter_context(files.scratch("crestline-")), "checkpoint")
         else:
             folder = Path(following.checkpoint)
             resumed = folder.is_dir() and any(folder.iterdir())
@@ -77,7 +76,7 @@ def follow(request: Request, following: Following) -> RunSummary:
                 return tally.summary(following, rejects)
         BoundedRun(request.queries, request.streams)  # says which column is missing
         started = stack.enter_context(spark(request.master, request.conf, quiet=request.quiet))
-        asked = stack.enter_context(interrupts())
+        asked = stack.enter_context(polite())
         show, draw = _shown(request, stack)
         sinks: list[Callable[[Round], None]] = [
             lambda round: _write(round, results, rejects),
@@ -97,12 +96,23 @@ def follow(request: Request, following: Following) -> RunSummary:
         tally.began = time.perf_counter()
         stack.callback(run.stop)
         run.start()
-        while not asked() and not run.wait(_GLANCE):
+        while not asked() and not _has_ended(run, asked):
             draw()
         hush()
         run.stop()
         tally.where, tally.started_in = started.master, started.seconds
         return tally.summary(following, rejects)
+
+
+def _has_ended(run: Follow, asked: Callable[[], bool]) -> bool:
+    """Whether the run has ended, after a moment. Raises what made it fail, unless that is the
+    interrupt: a terminal sends it to Spark's workers, too."""
+    try:
+        return run.wait(_GLANCE)
+    except Exception:
+        if not asked():
+            raise
+        return True
 
 
 def _paths(request: Request) -> dict[str, str]:
@@ -143,35 +153,16 @@ def _wait_for_the_first(path: str, stream: str, following: Following, quiet: boo
         wait_for_files(path, stream, 0)
         return True
     told = False
-    with interrupts() as asked:
+    with polite() as asked:
         while not asked():
             try:
                 wait_for_files(path, stream, 2 * _GLANCE if told else 0)
-                return True
+                return not asked()
             except SourceError:
                 if not told and not quiet:
                     print(f"waiting for the first file in {path} ...", file=sys.stderr, flush=True)
                 told = True
     return False
-
-
-@contextmanager
-def interrupts() -> Iterator[Callable[[], bool]]:
-    """Whether Ctrl-C or a polite kill has come meanwhile; a second one does what it always does."""
-    asked = False
-
-    def ask(number: int, frame: Any) -> None:
-        nonlocal asked
-        if asked:
-            raise KeyboardInterrupt
-        asked = True
-
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield lambda: asked
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 # -- what is seen meanwhile -----------------------------------------------------------------------
@@ -200,6 +191,7 @@ class _Printed:
         self._header: bytes | None = None
 
     def take(self, round: Round) -> None:
+        files.shown()
         for table in round.rows.values():
             self._write(table)
         sys.stdout.buffer.flush()
@@ -248,4 +240,4 @@ class _Tally:
         )  # fmt: skip
 
 
-__all__ = ["Following", "follow", "interrupts"]
+__all__ = ["Following", "follow"]

@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from crestline.cli.errors import Misuse
 from crestline.cli.plain import csv_header, csv_lines, json_lines
 from crestline.core.errors import SourceError
+from crestline.core.unfinished import files
 
 #: Rows turned into text at a time.
 TEXT_ROWS = 1 << 16
@@ -117,10 +118,15 @@ _FORMATS: dict[str, Callable[[BinaryIO, pa.Schema], FileWriter]] = {
 class _File:
     """One file on its way; its hidden name is one that ``.gitignore`` and sources leave out."""
 
-    def __init__(self, path: Path, schema: pa.Schema) -> None:
+    def __init__(self, path: Path, schema: pa.Schema, name: str) -> None:
         self.target, self.schema = path.resolve(), schema
         self.partial = self.target.with_name(f".{self.target.name}.partial-{os.getpid()}")
-        self._file = self.partial.open("wb")
+        files.begin(self.partial, name)
+        try:
+            self._file = self.partial.open("wb")
+        except OSError:
+            files.end(self.partial)
+            raise
         self._writer = _FORMATS[path.suffix.lower()](self._file, schema)
 
     def write(self, table: pa.Table) -> None:
@@ -141,7 +147,7 @@ class _File:
 
     def appear(self) -> None:
         try:
-            self.partial.replace(self.target)
+            files.appear(self.partial, self.target)
             _sync_folder(self.target.parent)
         except OSError as error:
             raise _cannot_write(self.target, error) from error
@@ -152,6 +158,7 @@ class _File:
         with suppress(OSError):  # what could not be written is removed anyway
             self._file.close()
         self.partial.unlink(missing_ok=True)
+        files.end(self.partial)
 
 
 class Outputs:
@@ -173,7 +180,7 @@ class Outputs:
             raise Misuse(f"{path} is a folder: give the name of a file")
         try:
             self._make_folder(path.resolve().parent)
-            file = _File(path, schema)
+            file = _File(path, schema, str(path))
         except OSError as error:
             raise _cannot_write(path, error) from error
         self._files[file.target] = file
@@ -183,6 +190,7 @@ class Outputs:
         missing = [f for f in (folder, *folder.parents) if not f.exists()]
         for made in reversed(missing):
             made.mkdir()
+            files.made(made)
             self._made.append(made)
 
     def __enter__(self) -> Outputs:
@@ -221,10 +229,13 @@ def _sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def write_table(path: Path, table: pa.Table) -> None:
-    """A file of one table, in place of one that was there, complete or not there at all."""
+def write_table(path: Path, table: pa.Table, name: str | None = None) -> None:
+    """A file of one table, in place of one that was there, complete or not there at all.
+
+    ``name`` is what a user is told of it, such as the name of its folder.
+    """
     try:
-        file = _File(path, table.schema)
+        file = _File(path, table.schema, name or str(path))
     except OSError as error:
         raise _cannot_write(path, error) from error
     try:
@@ -238,18 +249,20 @@ def write_table(path: Path, table: pa.Table) -> None:
 def write_whole(path: Path, content: bytes) -> None:
     """A small file of any kind, complete or not there at all."""
     partial = path.with_name(f".{path.name}.partial-{os.getpid()}")
+    files.begin(partial, str(path))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with partial.open("wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        partial.replace(path)
+        files.appear(partial, path)
         _sync_folder(path.parent)
     except OSError as error:
         raise _cannot_write(path, error) from error
     finally:
         partial.unlink(missing_ok=True)
+        files.end(partial)
 
 
 def check_file_name(path: Path) -> None:

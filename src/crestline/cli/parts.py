@@ -74,7 +74,8 @@ class Parts:
             self._forget_after(round_number)
             self._fresh = False
         if table.num_rows:
-            write_table(self.folder / f"part-{round_number:08}{self._ending}", table)
+            part = self.folder / f"part-{round_number:08}{self._ending}"
+            write_table(part, table, f"{self.folder}/")
 
     def _forget_after(self, round_number: int) -> None:
         """Parts of later rounds exist if the checkpoint is an older copy; they will come again."""

@@ -13,7 +13,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 from collections import deque
 from collections.abc import Iterator, Mapping
@@ -21,6 +20,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from crestline.core.unfinished import files
 from crestline.spark.failures import EngineError, explained
 
 if TYPE_CHECKING:
@@ -256,7 +256,7 @@ def _relay(source: int, launched: threading.Event, first_words: deque[str]) -> N
 @contextmanager
 def _environment(master: str | None) -> Iterator[None]:
     """The environment variables that Spark reads once, when its Java process starts."""
-    with tempfile.TemporaryDirectory(prefix="crestline-") as folder:
+    with files.scratch("crestline-") as folder:
         settings = {"SPARK_DRIVER_MEMORY": _DRIVER_MEMORY}
         if master is None:  # Spark's own files and variables may name another one
             elsewhere = {"MASTER", "SPARK_CONF_DIR", "SPARK_HOME"} & os.environ.keys()

@@ -20,6 +20,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from crestline.core.errors import SourceError
+from crestline.core.unfinished import files as on_their_way
 from crestline.streams.draw import TEXT
 from crestline.streams.generator import BLOCK, START, find_kind, generate
 
@@ -115,16 +116,18 @@ class _Cutter:
 def _complete(target: Path) -> Iterator[Path]:
     """A name to write to that becomes `target` at the end, or vanishes on failure."""
     partial = target.with_name(f".{target.name}.partial-{os.getpid()}")
+    on_their_way.begin(partial, str(target))
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         try:
             yield partial
-            partial.replace(target)
+            on_their_way.appear(partial, target)
         finally:
             if partial.is_dir():
                 shutil.rmtree(partial)
             else:
                 partial.unlink(missing_ok=True)
+            on_their_way.end(partial)
     except OSError as error:
         raise SourceError(f"cannot write {str(target)!r}: {error.strerror or error}") from error
 
