@@ -55,7 +55,11 @@ def test_a_query_error_keeps_its_marked_place(scores: Path) -> None:
             2,
             "these read s, t",
         ),
-        ([TOP, "-s", "s={scores}", "--follow", "--out", "a", "--rejects", "a"], 2, "two folders"),
+        (
+            [TOP, "-s", "s={scores}", "--follow", "--out", "a", "--rejects", "a"],
+            2,
+            "need two files",
+        ),
         ([TOP, "-s", "s=no/*.csv", "--follow", "--trigger", "available-now"], 3, "matches no"),
         ([TOP.replace("x", "y"), "-s", "s={scores}", "--follow"], 3, "no column 'y'"),
         ([TOP, "-s", "s={scores}", "--out", "top.xlsx"], 2, ".jsonl, .ndjson, .csv, .parquet"),
@@ -111,7 +115,7 @@ def test_a_failing_run_leaves_the_old_file_untouched(tmp_path: Path) -> None:
 def test_results_and_rejects_need_two_files(scores: Path, tmp_path: Path) -> None:
     same = tmp_path / "same.csv"
     options = ("--out", same, "--rejects", same)
-    assert "different columns" in run_here(TOP, "-s", f"s={scores}", *options, code=2).stderr
+    assert "need two files" in run_here(TOP, "-s", f"s={scores}", *options, code=2).stderr
     assert not same.exists() and left_behind(tmp_path) == []
 
 

@@ -197,9 +197,12 @@ def test_a_folder_or_checkpoint_of_another_run_is_refused(
     assert "holds the results of another run" in told and f"--checkpoint {checkpoint}" in told
     told = crestline("run", f"{TOP} DESC", *options, "--checkpoint", checkpoint, code=3).stderr
     assert "belongs to another query" in told
-    told = crestline("run", TOP, *options, "--checkpoint", trades, code=3).stderr
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "mine.txt").write_text("mine")
+    told = crestline("run", TOP, *options, "--checkpoint", other, code=3).stderr
     assert "is no checkpoint of Crestline" in told
-    options = ("-s", f"s={trades}", *NOW, "--out", trades)
+    options = ("-s", f"s={trades}", *NOW, "--out", other)
     told = crestline("run", TOP, *options, code=3).stderr
     assert "holds other files" in told
     assert rows_of(out) == before

@@ -35,6 +35,8 @@ _SLIDE_SECONDS = 5
 #: How many results are printed where there is no terminal, and how long the stream takes there.
 _PRINTED, _PLAIN_SECONDS = 4, 6.0
 _TRIGGER, _GLANCE = "100 ms", 0.05
+#: What a demo leaves in its folder, beside the parts.
+_ROWS, _QUERY, _PICTURE = "results.parquet", "query.sql", "ranks.png"
 
 
 def demo(
@@ -67,6 +69,7 @@ def demo(
     folder = Path(out)
     if folder.exists() and not folder.is_dir():
         raise Misuse(f"{out!r} is a file: give --out the name of a folder")
+    _check_own(folder)
     print(QUERY)
     print(f"over {trades:,} generated trades, on Spark on this machine. Starting Spark ...\n")
     sys.stdout.flush()
@@ -80,10 +83,21 @@ def demo(
     with spark(None, None, quiet=True) as started:
         watched = live and sys.stdout.isatty()
         rows, metrics = _follow(started, folder, trades, seconds if watched else None)
-    write_table(folder / "results.parquet", rows)
-    write_whole(folder / "query.sql", QUERY.encode())
-    write_whole(folder / "ranks.png", rank_picture(snapshots(rows)))
+    write_table(folder / _ROWS, rows)
+    write_whole(folder / _QUERY, QUERY.encode())
+    write_whole(folder / _PICTURE, rank_picture(snapshots(rows)))
     _tell(metrics, folder, trades, time.perf_counter() - began, started.seconds)
+
+
+def _check_own(folder: Path) -> None:
+    """Raise Misuse if files that the demo writes are there already and are not those of a demo."""
+    from crestline.cli.parts import NOTE
+
+    if (folder / "results" / NOTE).exists():
+        return
+    for name in (_ROWS, _QUERY, _PICTURE):
+        if (folder / name).exists():
+            raise Misuse(f"{folder / name} is not of a demo: give --out another folder")
 
 
 def _clear(results: Path) -> None:

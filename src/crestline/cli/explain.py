@@ -58,6 +58,10 @@ def explain(
     from crestline.local import named_queries
 
     queries = named_queries(query_text(query, query_file))
+    if picture is not None and query_file not in (None, "-"):
+        from crestline.cli.places import check_places
+
+        check_places({}, [("--picture", Path(picture))], [("--query", Path(query_file or ""))])
     if as_json:
         print(json.dumps(planner.sharing_facts(queries), indent=2))
     else:

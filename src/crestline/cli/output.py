@@ -8,7 +8,7 @@ they are.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -280,32 +280,38 @@ def check_query_name(name: str) -> None:
         raise Misuse(f"the query name {name!r} cannot be part of a file name: rename it")
 
 
-def destinations(out: str, schemas: Mapping[str, pa.Schema]) -> dict[str, Path]:
+def files_of(out: str, queries: Iterable[str]) -> dict[str, Path]:
     """The file of each query: one for all, one each by ``{query}``, or a folder of parquet files.
 
-    >>> columns = pa.schema([("rank", pa.int64())])
-    >>> destinations("top-{query}.csv", {"a": columns, "b": columns})["b"].name
+    >>> files_of("top-{query}.csv", ["a", "b"])["b"].name
     'top-b.csv'
     """
+    names = list(queries)
     folder = not Path(out).suffix or out.endswith("/") or Path(out).is_dir()
     if folder or PLACEHOLDER in out:
-        for name in schemas:
+        for name in names:
             check_query_name(name)
     if PLACEHOLDER in out:
-        found = {name: Path(out.replace(PLACEHOLDER, name)) for name in schemas}
+        found = {name: Path(out.replace(PLACEHOLDER, name)) for name in names}
     elif folder:
-        found = {name: Path(out, f"{name}.parquet") for name in schemas}
+        found = {name: Path(out, f"{name}.parquet") for name in names}
     else:
-        found = dict.fromkeys(schemas, Path(out))
-        kinds = {str(schema.remove_metadata()) for schema in schemas.values() if schema.names}
-        if len(kinds) > 1:
-            raise Misuse(
-                f"{len(schemas)} queries with different columns do not fit into {out}: write one"
-                f" file each with {PLACEHOLDER} in the name ({_with_placeholder(out)}), or name a"
-                " folder"
-            )
+        found = dict.fromkeys(names, Path(out))
     for path in found.values():
         check_file_name(path)
+    return found
+
+
+def destinations(out: str, schemas: Mapping[str, pa.Schema]) -> dict[str, Path]:
+    """The file of each query; Misuse if queries with different columns would have to share one."""
+    found = files_of(out, schemas)
+    kinds = {str(schema.remove_metadata()) for schema in schemas.values() if schema.names}
+    if len(set(found.values())) == 1 and len(kinds) > 1:
+        raise Misuse(
+            f"{len(schemas)} queries with different columns do not fit into {out}: write one"
+            f" file each with {PLACEHOLDER} in the name ({_with_placeholder(out)}), or name a"
+            " folder"
+        )
     return found
 
 
@@ -321,6 +327,7 @@ __all__ = [
     "check_file_name",
     "check_query_name",
     "destinations",
+    "files_of",
     "write_fully",
     "write_table",
     "write_whole",

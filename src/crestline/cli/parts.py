@@ -74,8 +74,10 @@ class Parts:
             self._forget_after(round_number)
             self._fresh = False
         if table.num_rows:
-            part = self.folder / f"part-{round_number:08}{self._ending}"
-            write_table(part, table, f"{self.folder}/")
+            write_table(self.file_of(round_number), table, f"{self.folder}/")
+
+    def file_of(self, round_number: int) -> Path:
+        return self.folder / f"part-{round_number:08}{self._ending}"
 
     def _forget_after(self, round_number: int) -> None:
         """Parts of later rounds exist if the checkpoint is an older copy; they will come again."""

@@ -129,7 +129,8 @@ def run(
     nothing). A summary goes to stderr.
 
     Output files appear when they are complete: a run that fails leaves none,
-    and old files as they were. Times in text files are ISO 8601 in UTC.
+    and old files as they were. They cannot be where the streams are read from.
+    Times in text files are ISO 8601 in UTC.
 
     With --follow a terminal shows the current top k instead, and --out names a
     folder: it gets a part file for each round that has rows, in the format of
@@ -161,6 +162,7 @@ def run(
         {"--master": master, "--conf": conf},
         {"--checkpoint": checkpoint, "--trigger": trigger, "--files-per-round": files_per_round},
     )  # fmt: skip
+    from crestline.cli.places import check_run
     from crestline.cli.request import Request
     from crestline.local import named_queries
 
@@ -168,6 +170,7 @@ def run(
         named_queries(text), streams, out, rejects, strict, as_json, quiet, show, master, settings,
         audit,
     )  # fmt: skip
+    check_run(request, follow, checkpoint, query_file)
     _tell(_run(request, engine, follow, checkpoint, trigger, files_per_round), request)
 
 

@@ -37,9 +37,10 @@ from crestline.spark.stages import Reading
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_IDENTITY = "crestline.json"
+#: The file that makes a folder a checkpoint.
+IDENTITY = "crestline.json"
 #: What a run that was killed may leave.
-_PARTIAL = f".{_IDENTITY}.partial"
+_PARTIAL = f".{IDENTITY}.partial"
 _FORMAT = 1
 
 
@@ -76,7 +77,7 @@ class Checkpoint:
     def at(cls, folder: Path, queries: dict[str, Query], buckets: int | None) -> Checkpoint:
         """The checkpoint in the folder, made if there is none; StateError if it is another's."""
         wanted = {name: str(query) for name, query in queries.items()}
-        file = folder / _IDENTITY
+        file = folder / IDENTITY
         if file.exists():
             return cls(folder, _checked(file, wanted, buckets))
         if folder.is_dir() and any(entry.name != _PARTIAL for entry in folder.iterdir()):

@@ -1,0 +1,132 @@
+"""Where a command writes must not be where it reads: told before anything is opened.
+
+Files are compared by what they are, not by how they are called: links, hard links and relative
+paths lead to the same file. A file that is not there yet is refused, too, if it would become part
+of the stream that it is made from.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import glob
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from crestline.cli.errors import Misuse
+from crestline.cli.output import files_of
+from crestline.cli.parts import parts_of
+from crestline.core.errors import SourceError
+
+if TYPE_CHECKING:
+    from crestline.cli.request import Request
+
+#: The option that names a place, and a file that is read or will be written there.
+Named = tuple[str, Path]
+
+
+def check_run(
+    request: Request, follow: bool, checkpoint: str | None, query_file: str | None
+) -> None:
+    """Raise Misuse if a run would write over what it reads, or where that would be read."""
+    outputs: list[Named] = []
+    for option, place, names in (
+        ("--out", request.out, list(request.queries)),
+        ("--rejects", request.rejects, ["rejects"]),
+    ):
+        if place is None:
+            continue
+        if follow:
+            outputs += [(option, parts.file_of(0)) for parts in parts_of(place, names).values()]
+        elif option == "--out":
+            outputs += [(option, file) for file in files_of(place, names).values()]
+        else:
+            outputs.append((option, Path(place)))
+    if checkpoint is not None:
+        from crestline.spark.follow import IDENTITY
+
+        note = Path(checkpoint, IDENTITY)
+        for option, part in outputs:
+            if is_read(str(part.parent), note):
+                raise Misuse(
+                    f"--checkpoint: {checkpoint} is in the folder of {option}, {part.parent}:"
+                    " name a folder elsewhere"
+                )
+        outputs.append(("--checkpoint", note))
+    reads = [] if query_file in (None, "-") else [("--query", Path(query_file or ""))]
+    check_places(request.streams, outputs, reads)
+
+
+def check_places(
+    streams: Mapping[str, str], outputs: Sequence[Named], others: Sequence[Named] = ()
+) -> None:
+    """Raise Misuse if an output is, or would become, part of a stream, if it is one of the
+    ``others``, which are read too, or if two outputs are one file."""
+    for place, (option, file) in enumerate(outputs):
+        for stream, path in streams.items():
+            if is_read(path, file):
+                part = "is" if file.exists() else "would become"
+                raise Misuse(
+                    f"{option}: {file} {part} part of the stream {stream!r} ({path}): name a file"
+                    " elsewhere"
+                )
+        for other, read in others:
+            if _identity(file) == _identity(read):
+                raise Misuse(f"{option}: {file} is what {other} reads: name another file")
+        for other, second in outputs[place + 1 :]:
+            if option != other and _identity(file) == _identity(second):
+                raise Misuse(
+                    f"{option} and {other} need two files: {file} and {second} are the same"
+                )
+
+
+def is_read(path: str, file: Path) -> bool:
+    """Whether a run over the path, a file, folder or glob, reads the file, or would if it existed.
+
+    >>> is_read("day/*.csv", Path("day/top.csv")), is_read("day/*.csv", Path("day/top.jsonl"))
+    (True, False)
+    """
+    if file.exists():
+        return any(_identity(file) == _identity(each) for each in [path, *_files_of(path)])
+    name = Path(os.path.realpath(file))
+    if name.name.startswith((".", "_")):  # sources leave those out
+        return False
+    if os.path.exists(path):
+        return os.path.isdir(path) and _identity(path) in map(_identity, name.parents)
+    # A glob, or a folder to come; the folders before the first wildcard may be links.
+    parts = Path(path).parts
+    plain = next((i for i, part in enumerate(parts) if glob.has_magic(part)), len(parts))
+    start = Path(os.path.realpath(os.path.join(".", *parts[:plain]))).parts
+    return _matches((*start, *(parts[plain:] or ["**"])), name.parts)
+
+
+def _files_of(path: str) -> list[str]:
+    from crestline.local.sources import find_files
+
+    try:
+        return find_files(path, "")
+    except SourceError:  # nothing is there yet, or what is there will be refused
+        return []
+
+
+def _identity(path: str | Path) -> tuple[object, ...]:
+    """Equal for two names of one file; of a file to come, for two names in one folder."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        folder, name = os.path.split(os.path.realpath(path))
+        return (*_identity(folder), name) if name else (folder,)
+    return found.st_dev, found.st_ino
+
+
+def _matches(pattern: Sequence[str], parts: Sequence[str]) -> bool:
+    """Whether a glob, part by part, stands for the path; ``**`` for any number of folders."""
+    if not pattern or not parts:
+        return not parts and all(part == "**" for part in pattern)
+    if pattern[0] == "**":
+        return _matches(pattern[1:], parts) or _matches(pattern, parts[1:])
+    return fnmatch.fnmatchcase(parts[0], pattern[0]) and _matches(pattern[1:], parts[1:])
+
+
+__all__ = ["check_places", "check_run", "is_read"]
