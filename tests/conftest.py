@@ -5,8 +5,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
+
+if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
+    # Compiled kernels do not warn where infinities meet; as plain Python they would.
+    np.seterr(all="ignore")
 
 _SLOW_TO_START = [HealthCheck.too_slow]  # the first example may compile kernels
 

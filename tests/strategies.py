@@ -16,6 +16,7 @@ from typing import Any, cast
 import pyarrow as pa
 from hypothesis import strategies as st
 
+import hostile
 from oracle import Kind, Record, Spec
 
 SECOND = 1_000_000
@@ -26,6 +27,8 @@ UNITS = (1, 1_000, SECOND, 3_600 * SECOND)
 ALL_KINDS: tuple[Kind, ...] = (
     "range_slide", "range", "rows", "rows_on", "unbounded_time", "unbounded_rows",
 )  # fmt: skip
+#: Of windows, in ticks or records; the longest give the filters a buffer to speak of.
+WIDTHS = (*range(1, 10), 15, 20)
 TIMED_KINDS: tuple[Kind, ...] = ("range_slide", "range", "rows_on", "unbounded_time")
 
 #: Every column of a random stream; ``val`` is the score, float or integer as the stream has it.
@@ -44,11 +47,15 @@ SCHEMA = pa.schema(
 )
 NULLABLE = ("num", "frac", "txt", "flag", "grp", "site")
 
-FLOAT_SCORES = (1.0, 0.0, -0.0, 2.0, 2.5, -3.0, math.inf, -math.inf)
-INTEGER_SCORES = (2**53, 2**53 + 1, 0, 1, 2, -3, -(2**63), 2**63 - 1)
+#: What the scores of a stream are drawn from: often only a few, down to one, so that ties decide.
+FLOAT_SCORES = (
+    (1.0,), (1.0, 0.0, -0.0), (1.0, 0.0, -math.inf), (1.0, math.inf, -math.inf),
+    (1.0, 0.0, 2.0, 2.5, -3.0, math.inf, -math.inf), hostile.SCORES, hostile.SCORES,
+)  # fmt: skip
+INTEGER_SCORES = ((2**53,), (2**53, 2**53 + 1, 0), (0, 1, 2, -3), hostile.INTEGERS)
 FURTHER: dict[str, tuple[Any, ...]] = {
-    "num": (None, 0, 1, -1, 2**31 - 1),
-    "frac": (None, math.nan, 0.0, -0.0, 0.5, -math.inf),
+    "num": (None, 0, 1, -1, 2**31 - 1, -(2**31)),
+    "frac": (None, math.nan, *hostile.SCORES),
     "txt": (None, "", "a", "b", "B", "é", "𝔵"),
     "flag": (None, True, False),
     "grp": ("x", None, "y", "Z"),
@@ -124,7 +131,7 @@ def specs(draw: st.DrawFn, unit: int = 1, kinds: tuple[Kind, ...] = ALL_KINDS) -
     return Spec(
         k=draw(st.sampled_from((1, 2, 3, 5, 100))),
         kind=kind,
-        width=0 if kind.startswith("unbounded") else draw(st.integers(1, 9)) * scale,
+        width=0 if kind.startswith("unbounded") else draw(st.sampled_from(WIDTHS)) * scale,
         slide=1 if kind == "range" else draw(st.integers(1, 7)) * scale,
         ts="ts" if kind in TIMED_KINDS else None,
         order=tuple(zip(("val", *further), directions, strict=False)),
@@ -153,11 +160,10 @@ def streams(
     steps = [0, 0, 0, 1, 1, 1, 2, 3, 6]
     steps += [-1, -2, -5, -9] if backward else []
     steps += [DAY // unit + 1] if gaps else []
-    scores: tuple[Any, ...] = INTEGER_SCORES if integers else FLOAT_SCORES
+    pools: tuple[tuple[Any, ...], ...] = INTEGER_SCORES if integers else FLOAT_SCORES
+    scores = draw(st.sampled_from(pools))
     # A bad value is rarer than any good one, so that most streams still have something to rank.
     bad_scores: tuple[Any, ...] = (None,) if integers else (None, math.nan)
-    # Often only a few of them, down to one: then the ties decide everything.
-    scores = scores[: draw(st.sampled_from((1, 3, len(scores))))]
     if bad:
         scores = (scores * 20)[:20] + bad_scores
     few = draw(st.sampled_from((1, 2, 4)))  # partition values

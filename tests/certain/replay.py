@@ -27,6 +27,7 @@ from crestline.certain import (
     PreTopK,
 )  # fmt: skip
 from crestline.core.state import pack, unpack
+from hostile import spiked
 
 ARRIVALS = (SA, RA, SASF, SARF, SAPF, RASF, RARF, RAPF, SNN, CPM)
 OPERATORS = (MinTopK, PreTopK, SMA, TMA, *ARRIVALS)
@@ -57,7 +58,7 @@ class Stream:
             k=int(rng.integers(1, 6)),
             window=window,
             slide=slide,
-            scores=rng.integers(0, 8, n).astype(np.float64),
+            scores=spiked(rng, rng.integers(0, 8, n).astype(np.float64)),
             times=times if timed else None,
             partitions=rng.integers(0, parts, n) if parts > 1 else None,
             cuts=[0, *sorted(rng.integers(0, n + 1, 2).tolist()), n],
@@ -75,6 +76,7 @@ class Stream:
             scores += np.arange(n) * rng.choice([-1.0, 1.0]) * rng.choice([0.1, 10.0])
         elif shape == 2:
             scores += 20 * np.sin(np.arange(n) / rng.integers(2, 40))
+        scores = spiked(rng, scores)
         parts = int(rng.integers(1, 3))
         return cls(
             k=int(rng.integers(1, 5)),

@@ -34,6 +34,19 @@ def test_long_batches_equal_naive(operator: type, seed: int) -> None:
         assert stream.through(operator) == stream.through(Naive)
 
 
+@pytest.mark.parametrize("operator", ARRIVALS)
+def test_infinite_scores_leave_the_filter_open(operator: type) -> None:
+    """The threshold of a probabilistic filter once became inf - inf, which nothing reaches."""
+    inf = np.inf
+    scores = np.array([-inf, 0, 1, 0, -inf, -inf, 0, 0, 1])
+    for sign in (1.0, -1.0):
+        for cuts in ([0, 9], list(range(10))):
+            stream = Stream(2, 15, 1, sign * scores, None, None, cuts)
+            rows = stream.through(operator)
+            assert rows == stream.through(Naive)
+            assert rows[-1][3] == ([1, 1] if sign > 0 else [inf, inf])
+
+
 @pytest.mark.parametrize("operator", (*OPERATORS, Naive))
 @given(st.integers(0, 2**32))
 def test_only_changes_leaves_out_repetitions_only(operator: type, seed: int) -> None:

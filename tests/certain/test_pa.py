@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from math import ceil
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import hostile
 from crestline.certain import PA, RAPF, Naive
 from crestline.certain.disorder import LENGTH, OrderWatch, in_order
 from crestline.certain.probable import candidate_limit, convex_beyond, p_practice
@@ -45,7 +47,7 @@ def test_the_limit_leaves_less_than_sigma(k: int, n: int, sigma: float) -> None:
         assert p_practice(k + limit + 1, n, k) < sigma / 2
 
 
-def reported(operator: PA | RAPF, scores: Floats, batch: int) -> set[int]:
+def reported(operator: PA | RAPF | Naive, scores: Floats, batch: int) -> set[int]:
     """Every record that ever was among the best."""
     found: set[int] = set()
     for start in range(0, len(scores), batch):
@@ -74,6 +76,25 @@ STREAMS = {
     "waves": np.sin(np.arange(30_000) / 900) + np.random.default_rng(1).normal(0, 0.05, 30_000),
     "stations": np.arange(30_000) % 20 + 8 * np.sin(np.arange(30_000) / 2_000),
 }
+
+
+@pytest.mark.parametrize("few", [(np.inf, -np.inf), (np.inf, 1.0), hostile.SCORES])
+@pytest.mark.parametrize("adaptive", [False, True])
+def test_infinities_and_other_extremes_do_not_close_the_gate(few: Any, adaptive: bool) -> None:
+    """Scores in random order, half of them extreme: the bound holds as for any others."""
+    n, missed, wrong = 500, 0, 0
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        scores = np.where(rng.random(20_000) < 0.5, rng.random(20_000), rng.choice(few, 20_000))
+        exact = reported(RAPF(9, n, only_changes=True), scores, 20_000)
+        assert exact == reported(Naive(9, n, 1, only_changes=True), scores, 20_000)
+        for batch in (700, 20_000):
+            run = PA(9, n, only_changes=True, error=0.05, adaptive=adaptive)
+            got = reported(run, scores, batch)
+            run._check()
+            missed, wrong = missed + len(exact - got), wrong + len(got - exact)
+    assert missed < 6 * 0.05 * 20_000 / n
+    assert wrong < 6 * 1.5 * 0.05 * 20_000 / n
 
 
 @pytest.mark.parametrize("name", STREAMS)

@@ -13,6 +13,7 @@ from crestline.core.asks import Ask
 from crestline.core.errors import CrestlineError
 from crestline.core.operator import Reported
 from crestline.core.state import pack, unpack
+from hostile import spiked
 
 Cell = tuple[int, int, list[int]]
 
@@ -42,7 +43,7 @@ def random_asks(rng: np.random.Generator, kind: str) -> list[Ask]:
 def test_every_ask_is_answered_as_naive_would(kind: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     asks, count = random_asks(rng, kind), int(rng.integers(1, 90))
-    scores = rng.integers(0, int(rng.integers(2, 30)), count).astype(np.float64)
+    scores = spiked(rng, rng.integers(0, int(rng.integers(2, 30)), count).astype(np.float64))
     times: Any = None
     if kind != "rows":
         times = np.cumsum(rng.integers(0, 4, count)) + int(rng.integers(-20, 20))

@@ -31,13 +31,20 @@ from crestline.kernels.scoring import (
     best_in_box,
     score_of,
 )
+from hostile import FINITE, RANGES, WEIGHTS, spiked
 
 EXACT = [name for name in ALGORITHMS if name != "PA"]
 Answers = list[tuple[int, list[int]]]
 
 
 def score(preference: Preference, x: Any) -> float | None:
-    """The definition, written down once more."""
+    """The definition, written down once more; None where that is no number."""
+    with np.errstate(all="ignore"):
+        found = _score(preference, x)
+    return None if np.isnan(found) else found
+
+
+def _score(preference: Preference, x: Any) -> float:
     if isinstance(preference, Distance):
         return -float(np.sqrt(((x - np.array(preference.point)) ** 2).sum()))
     if isinstance(preference, WeightedDistance):
@@ -45,9 +52,10 @@ def score(preference: Preference, x: Any) -> float | None:
         return -float(np.sqrt(squares.sum()))
     if isinstance(preference, WeightedSum):
         return float((np.array(preference.weights) * x).sum())
+    assert isinstance(preference, Cosine)
     vector = np.array(preference.vector)
     length = np.sqrt((x * x).sum()) * np.sqrt((vector * vector).sum())
-    return float((x * vector).sum() / length) if length else None
+    return float((x * vector).sum() / length) if length else np.nan
 
 
 @dataclass
@@ -82,13 +90,16 @@ class Asked:
 
 
 def preferences(rng: np.random.Generator, dimensions: int) -> Preference:
-    whole = rng.integers(0, 7, dimensions).astype(float)
-    point = tuple(whole.tolist())
-    weights = tuple(rng.integers(0, 3, dimensions).astype(float).tolist())
-    signed = tuple(rng.integers(-2, 3, dimensions).astype(float).tolist())
+    some = lambda low, high, *wild: tuple(  # noqa: E731
+        spiked(rng, rng.integers(low, high, dimensions).astype(float), *wild).tolist()
+    )
+    point, weights = some(0, 7, FINITE), some(0, 3, WEIGHTS)
     kinds: list[Preference] = [
-        Distance(point), WeightedDistance(point, weights), WeightedSum(signed),
+        Distance(point), WeightedDistance(point, weights), WeightedSum(some(-2, 3, FINITE)),
     ]  # fmt: skip
+    vector = some(-2, 3, FINITE)
+    if any(vector):
+        kinds.append(Cosine(vector))
     return kinds[rng.integers(len(kinds))]
 
 
@@ -100,12 +111,14 @@ def test_each_query_is_answered_as_if_alone(algorithm: str, seed: int) -> None:
     points = rng.normal(3, 2, (n, dimensions))
     if rng.random() < 0.5:
         points = rng.integers(0, 6, (n, dimensions)).astype(float)  # many ties
+    points = spiked(rng, points, FINITE)
     if rng.random() < 0.3:
         points = np.sort(points, axis=0)
     times = np.sort(rng.integers(0, 60, n))
     buffer = int(rng.integers(1, 6))
+    corners = (0.0, 6.0) if rng.random() < 0.6 else RANGES[rng.integers(len(RANGES))]
     board = StandingQueries(
-        dimensions, algorithm=algorithm, low=0, high=6, buffer=buffer,
+        dimensions, algorithm=algorithm, low=corners[0], high=corners[1], buffer=buffer,
         resolution=None if rng.random() < 0.5 else int(rng.integers(1, 6)),
         error=float(rng.uniform(0.01, 0.9)), gamma=float(rng.random()),
     )  # fmt: skip
@@ -139,12 +152,15 @@ def test_no_point_of_a_box_beats_its_bound(seed: int) -> None:
     """The grid may leave a query out of a cell only if nothing there can matter to it."""
     rng = np.random.default_rng(seed)
     dimensions = int(rng.integers(1, 5))
-    low = rng.normal(0, 2, dimensions)
-    high = low + rng.exponential(2, dimensions)
-    points = np.ascontiguousarray(low + (high - low) * rng.random((50, dimensions)))
+    low, high = np.sort(spiked(rng, rng.normal(0, 2, (2, dimensions)), FINITE), axis=0)
+    share = rng.random((50, dimensions))
+    points = np.clip(low * (1 - share) + high * share, low, high)
     points[:5] = np.where(rng.random((5, dimensions)) < 0.5, low, high)
-    point, weight = rng.normal(0, 2, (1, dimensions)), rng.random((1, dimensions))
-    length = float(np.sqrt((point * point).sum()))
+    points[5:25] = np.clip(rng.choice(FINITE, (20, dimensions)), low, high)
+    point = spiked(rng, rng.normal(0, 2, (1, dimensions)), FINITE)
+    weight = spiked(rng, rng.random((1, dimensions)), WEIGHTS)
+    with np.errstate(all="ignore"):
+        length = float(np.sqrt((point * point).sum()))
     open_low = np.where(rng.random(dimensions) < 0.3, -np.inf, low)
     open_high = np.where(rng.random(dimensions) < 0.3, np.inf, high)
     for kind in (DISTANCE, WEIGHTED_DISTANCE, WEIGHTED_SUM, COSINE):
@@ -169,9 +185,12 @@ def test_no_place_of_a_box_is_nearer_on_earth(seed: int) -> None:
     south, west = rng.uniform(-90, 80), rng.uniform(-200, 170)
     low = np.array([south, west])
     high = low + np.array([rng.uniform(0, 90 - south), rng.exponential(40)])
-    points = np.ascontiguousarray(low + (high - low) * rng.random((60, 2)))
+    if rng.random() < 0.3:
+        low[1], high[1] = np.sort(rng.choice([*FINITE, -1e17, 3.3e15, 1e9], 2))
+    share = rng.random((60, 2))
+    points = np.clip(low * (1 - share) + high * share, low, high)
     points[:8] = np.where(rng.random((8, 2)) < 0.5, low, high)
-    point = np.array([[rng.uniform(-90, 90), rng.uniform(-180, 180)]])
+    point = np.array([[rng.uniform(-90, 90), rng.choice([rng.uniform(-180, 180), 1e17, 5e-324])]])
     bound = best_in_box(HAVERSINE, point, np.ones((1, 2)), 0.0, 0, low, high)
     for row in range(len(points)):
         assert score_of(HAVERSINE, point, point, 0.0, 0, points, row, np.empty(2)) <= bound

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 import crestline
+import hostile
 from incomplete.judge import Expected, Record, Row, Spec
 
 EXACT = ("SLA", "EAA", "NAIVE")
@@ -37,12 +39,15 @@ def a_spec(rng: Rng) -> Spec:
     streams: tuple[str, ...] | None = tuple("abcd"[: int(rng.integers(1, 5))])
     weights: tuple[float, ...] = ()
     if function == "WEIGHTED_SUM":
-        weights = tuple(float(w) for w in rng.choice([0, 0.5, 1, 2], len(streams or ())))
+        some = hostile.WEIGHTS if rng.random() < 0.2 else (0, 0.5, 1, 2)
+        weights = tuple(float(w) for w in rng.choice(some, len(streams or ())))
         if not any(weights):
             weights = (1.0, *weights[1:])
     elif rng.random() < 0.2:
         streams = None
     low, high = (0.0, 8.0) if rng.random() < 0.7 else (-2.0, 6.0)
+    if rng.random() < 0.25:
+        low, high = map(float, rng.choice(hostile.RANGES))
     repeats = str(rng.choice(["SUM", "AVG", "MIN", "MAX"])) if rng.random() < 0.35 else None
     return Spec(
         k=int(rng.choice([1, 2, 3, 5, 30])), timed=timed, width=width, slide=slide,
@@ -65,6 +70,11 @@ def records_for(spec: Spec, rng: Rng, count: int, bad: float = 0.05) -> list[Rec
     objects = int(rng.choice([2, 6, 25]))
     streams = spec.streams or tuple("abc")
     low, high = -2 if spec.low is None or spec.low < 0 else 0, 6
+    hostile_values: tuple[float, ...] = ()
+    if spec.low is None or spec.high is None:
+        hostile_values = hostile.FINITE if rng.random() < 0.3 else ()
+    elif (spec.low, spec.high) in hostile.RANGES or rng.random() < 0.2:
+        hostile_values = hostile.within(spec.low, spec.high)
     time = int(rng.integers(-30, 5))
     # Long names that begin alike: what tells them apart comes late.
     stem = "flow-between-" if rng.random() < 0.5 else "f"
@@ -80,11 +90,14 @@ def records_for(spec: Spec, rng: Rng, count: int, bad: float = 0.05) -> list[Rec
             "val": float(rng.integers(low * grain, high * grain + 1)) / grain,
             "part": int(rng.integers(3)),
         }
+        if hostile_values:
+            record["val"] = float(rng.choice(hostile_values))
         if rng.random() < bad:
             name = str(rng.choice(["obj", "src", "val", "val", "src", "ts"]))
-            record[name] = {"src": "elsewhere" if spec.streams else None, "val": 99.0}.get(name)
-            if name == "val" and rng.random() < 0.5:
-                record[name] = None
+            record[name] = {"src": "elsewhere" if spec.streams else None}.get(name)
+            if name == "val":
+                outside = 99.0 if not hostile_values else -math.inf
+                record[name] = [None, math.nan, math.inf, outside][rng.integers(4)]
         records.append(record)
     return records
 

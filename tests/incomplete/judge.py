@@ -2,12 +2,14 @@
 
 It shares no code with the engine. A stream is a list of dicts in arrival order with the columns
 ``ts`` (microseconds), ``obj``, ``src``, ``val`` and ``part``; a :class:`Spec` says what is asked.
-Values are multiples of an eighth, so that sums are exact in any order.
+Most values are multiples of an eighth, so that sums are exact in any order. Others are too large or
+too small for that: those are added as the engine says it adds, stream by stream as declared, of a
+stream the newest first. Sums that overflow are infinite; if they differ in sign, they cancel.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
@@ -250,19 +252,38 @@ def answer(
     return rows
 
 
+def added(values: Iterable[float]) -> float:
+    """One after the other; ``sum`` would compensate for rounding in later Pythons."""
+    total = 0.0
+    for value in values:
+        total += value
+        if total != total:
+            total = 0.0
+    return total
+
+
 def together(function: str | None, values: Sequence[float]) -> float:
-    if function == "AVG":
-        return sum(values) / len(values)
-    return {"MIN": min, "MAX": max}.get(function or "SUM", sum)(values)  # type: ignore[operator]
+    """The values of a stream as one, ``values`` in order of arrival."""
+    if function == "MIN":
+        return min(values)
+    if function == "MAX":
+        return max(values)
+    return added(reversed(values)) / (len(values) if function == "AVG" else 1)
 
 
 def best(spec: Spec, values: list[float], now: float) -> float:
-    """The most a stream can count if further values may come: each of the largest allowed."""
+    """The most a stream can count if further values may come: one or all of them, each of the
+    largest allowed."""
     high = inf if spec.high is None else spec.high
-    reachable = [now]
-    for more in range(1, spec.at_most - len(values) + 1):
-        reachable.append(together(spec.repeats, [*values, *[high] * more]))
-    return max(reachable)
+    more = spec.at_most - len(values)
+    if more <= 0:
+        return now
+    if spec.repeats in ("MIN", "MAX") or not values and spec.repeats == "AVG":
+        return max(now, together(spec.repeats, [*values, high]))
+    total = added(reversed(values))
+    if spec.repeats == "AVG":
+        return max(now, added((total, more * high)) / spec.at_most)
+    return max(now, added((total, high)), added((total, more * high)))
 
 
 def combine(spec: Spec, values: Sequence[float]) -> float:
@@ -271,8 +292,8 @@ def combine(spec: Spec, values: Sequence[float]) -> float:
     if spec.function == "MAX":
         return max(values)
     if spec.function == "WEIGHTED_SUM":
-        return sum(w * v for w, v in zip(spec.weights, values, strict=True) if w)
-    return sum(values) / (len(values) if spec.function == "AVG" else 1)
+        return added(w * v for w, v in zip(spec.weights, values, strict=True) if w)
+    return added(values) / (len(values) if spec.function == "AVG" else 1)
 
 
 __all__ = ["Expected", "Record", "Row", "Spec", "expect", "replace"]

@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+import hostile
 from crestline import planner
 from crestline.core.errors import CrestlineError
 from crestline.core.operator import Reported, Sighting
 from crestline.core.state import pack, unpack
 from crestline.incomplete import EAA, SLA, Combination, Correlated, Naive
+from hostile import spiked
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
@@ -35,9 +37,12 @@ EXACT = [SLA, EAA]
 def a_combination(rng: Rng) -> Combination:
     streams = int(rng.integers(1, 5))
     function = str(rng.choice(["SUM", "SUM", "AVG", "MIN", "MAX", "WEIGHTED_SUM"]))
-    weights = tuple(float(w) for w in rng.choice([0.0, 0.5, 1.0], streams))
+    some = hostile.WEIGHTS if rng.random() < 0.2 else (0.0, 0.5, 1.0)
+    weights = tuple(float(w) for w in rng.choice(some, streams))
     known = function == "WEIGHTED_SUM" or rng.random() < 0.85
     low, high = (0.0, 8.0) if rng.random() < 0.6 else (-2.0, 7.0)
+    if rng.random() < 0.25:
+        low, high = map(float, rng.choice(hostile.RANGES))
     declared = rng.random() < 0.85
     repeats = str(rng.choice(["SUM", "AVG", "MIN", "MAX"])) if rng.random() < 0.35 else None
     return Combination(
@@ -64,10 +69,14 @@ class Stream:
         elif rng.random() < 0.1:
             self.window = None
         self.only_changes = bool(rng.random() < 0.3)
-        low = 0.0 if self.combination.low is None else self.combination.low
-        self.value = rng.uniform(low, 7, count)
+        low, high = self.combination.low, self.combination.high
+        self.value = rng.uniform(-2.0 if low is not None and low < 0 else 0.0, 7, count)
         if rng.random() < 0.5:
             self.value = np.round(self.value)
+        if low is None or high is None:
+            self.value = spiked(rng, self.value, hostile.FINITE)
+        elif (low, high) in hostile.RANGES:
+            self.value = rng.choice(hostile.within(low, high), count)
         if rng.random() < 0.3:
             self.value = np.sort(self.value)[::-1].copy()
         self.time = np.cumsum(rng.choice([0, 0, 1, 2, 30 if rng.random() < 0.3 else 1], count)) - 20

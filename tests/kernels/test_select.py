@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import hostile
 from crestline.kernels.order import find_late, has_nan, is_ascending, pane_starts
 from crestline.kernels.select import select_groups, select_partitioned, select_runs
 from crestline.types import Floats, Ints
 
-SHAPES = ("random", "few values", "rising", "falling", "mostly inf", "mostly -inf")
+SHAPES = ("random", "few values", "rising", "falling", "mostly inf", "mostly -inf", "hostile")
 
 
 def scores_of(shape: str, n: int, rng: np.random.Generator) -> Floats:
@@ -26,6 +27,8 @@ def scores_of(shape: str, n: int, rng: np.random.Generator) -> Floats:
         values[rng.random(n) < 0.7] = np.inf
     elif shape == "mostly -inf":
         values[rng.random(n) < 0.7] = -np.inf
+    elif shape == "hostile":
+        values = rng.choice(hostile.SCORES, n)
     return values
 
 

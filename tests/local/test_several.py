@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import crestline
 from crestline.core.errors import PlanError, SourceError, StateError
+from hostile import PROBABILITIES, spiked
 from local.engines import assert_same_rows, examples, in_place, rejects_of, rows_of
 from oracle import Row, Spec, expect
 from strategies import Case, cases, splits
@@ -97,8 +98,8 @@ def trades(seed: int, count: int = 400) -> pa.Table:
     return pa.table(
         {
             "id": np.arange(count),
-            "x": rng.integers(0, 40, count).astype(np.float64),
-            "p": rng.integers(1, 9, count) / 8,
+            "x": spiked(rng, rng.integers(0, 40, count).astype(np.float64)),
+            "p": spiked(rng, rng.integers(1, 9, count) / 8, PROBABILITIES),
             "v": pa.array(rng.choice(["a", "b", "c"], count)),
             "ts": pa.array(np.cumsum(rng.integers(0, 2_000_000, count)), pa.timestamp("us", "UTC")),
         }

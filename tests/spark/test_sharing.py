@@ -14,6 +14,7 @@ import crestline
 from crestline.local import named_queries
 from crestline.spark import topk
 from crestline.spark.pipeline import pipeline
+from hostile import PROBABILITIES, spiked
 from local.engines import rows_of
 from spark.test_streaming import Feed
 
@@ -51,8 +52,8 @@ def records(count: int, seed: int) -> pa.Table:
             "ts": pa.array(np.sort(rng.integers(0, 4 * count, count)) * 500_000,
                            pa.timestamp("us", "UTC")),
             "site": [f"site {i}" for i in rng.integers(0, 3, count)],
-            "x": rng.integers(0, 30, count).astype(np.float64),
-            "p": rng.integers(1, 9, count) / 8,
+            "x": spiked(rng, rng.integers(0, 30, count).astype(np.float64)),
+            "p": spiked(rng, rng.integers(1, 9, count) / 8, PROBABILITIES),
         }
     )  # fmt: skip
 

@@ -10,6 +10,7 @@ import pytest
 
 import crestline
 from crestline.spark import topk
+from hostile import PROBABILITIES, spiked
 from local.engines import rows_of
 from spark.test_streaming import Feed
 
@@ -38,7 +39,7 @@ def readings(count: int, seed: int) -> pa.Table:
     """Readings in the order of time, with ties, some of them exclusive, one of them bad."""
     rng = np.random.default_rng(seed)
     cars = rng.integers(0, count // 3, count)
-    p = rng.integers(1, 9, count) / 8
+    p = spiked(rng, rng.integers(1, 9, count) / 8, PROBABILITIES)
     p /= np.maximum(np.bincount(cars, p), 1)[cars]
     p[count // 2] = 1.5
     at = np.sort(rng.integers(0, 2 * count, count)) * 500_000
@@ -49,7 +50,7 @@ def readings(count: int, seed: int) -> pa.Table:
             "site": [f"site {i}" for i in rng.integers(0, 2, count)],
             "sensor": [f"sensor {i}" for i in rng.integers(0, 5, count)],
             "car": [f"car {i}" if i % 4 else None for i in cars],
-            "speed": rng.integers(0, 40, count).astype(np.float64),
+            "speed": spiked(rng, rng.integers(0, 40, count).astype(np.float64)),
             "p": p,
         }
     )

@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 import crestline
+import hostile
 import oracle
 from local.engines import rows_of
 from oracle import Arrived, Cell, Kind, Spec, place
@@ -117,9 +118,11 @@ def random_records(
             lambda: rng.randint(1, 10) / 10,
             lambda: rng.choice((1.0, 0.9)),
             lambda: rng.choice((1e-12, 1e-3)),
+            lambda: rng.choice(hostile.PROBABILITIES),
         )
     )
-    scores = rng.choice((2, 6, 1000))
+    count_of_scores = rng.choice((2, 6, 1000))
+    spikes = rng.choice(((), hostile.SCORES, hostile.SCORES[:4]))  # often infinities and zeros only
     left: dict[tuple[Any, str], Fraction] = {}
     records = []
     for number in range(count):
@@ -135,9 +138,12 @@ def random_records(
                 rule = None
             else:
                 left["all", rule] = room - Fraction(p)
+        score = float(rng.randrange(count_of_scores))
+        if spikes and rng.random() < 0.6:
+            score = rng.choice(spikes)
         records.append(
             {
-                "id": number, "ts": time, "val": float(rng.randrange(scores)),
+                "id": number, "ts": time, "val": score,
                 "more": rng.choice((None, 0, 1)), "prob": p, "rule": rule, "grp": grp,
                 "site": rng.choice(("a", "b", "c", None)),
             }

@@ -15,6 +15,7 @@ import numpy as np
 from crestline import planner
 from crestline.core.operator import Doubt, Reported
 from crestline.core.state import pack, unpack
+from hostile import PROBABILITIES, spiked
 from uncertain.worlds import SEMANTICS, ByFormulas, Record, best_first, objection
 
 #: What can be asked for: every semantics, and sums over groups.
@@ -82,6 +83,7 @@ CHANCES: dict[str, Callable[[Rng, int], Any]] = {
     "doubtful": doubtful,
     "seldom or surely": seldom_or_surely,
     "halves": lambda rng, n: np.full(n, 0.5),
+    "hostile": lambda rng, n: rng.choice(PROBABILITIES, n),
 }
 
 
@@ -132,7 +134,7 @@ class Stream:
                 times *= 10  # gaps in which nothing happens
             slide = None if kind == "arrivals" else slide
         parts = int(rng.choice([1, 1, 2, 3]))
-        scores = rng.integers(0, int(rng.choice([2, 8, 1000])), n).astype(np.float64)
+        scores = spiked(rng, rng.integers(0, int(rng.choice([2, 8, 1000])), n).astype(np.float64))
         if rng.random() < 0.2:
             scores = np.sort(scores)[::-1].copy()
         stream = cls(
@@ -163,6 +165,7 @@ class Stream:
         shape = rng.integers(3)
         if shape:  # rising or falling over the length of the stream
             scores += np.arange(n) * (10.0 if shape == 1 else -10.0)
+        scores = spiked(rng, scores)
         parts = int(rng.integers(1, 3))
         stream = cls(
             question=question,
@@ -190,6 +193,7 @@ class Stream:
         scores = rng.integers(0, int(rng.choice([40, 100_000])), n).astype(np.float64)
         if rng.random() < 0.3:
             scores += 50 * np.sin(np.arange(n) / rng.integers(5, 60))
+        scores = spiked(rng, scores)
         stream = cls(
             question=question,
             k=k,

@@ -20,6 +20,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import hostile
 from crestline.core.errors import CrestlineError
 from crestline.core.operator import Doubt
 from uncertain.replay import (
@@ -122,7 +123,7 @@ def test_long_streams_at_length(name: str, question: str) -> None:
 @each_question
 def test_every_kind_of_stream(name: str, question: str, chances: str) -> None:
     """Falling scores too, for which a window can do without nobody."""
-    for share, order in ((0.0, "falling"), (0.3, "tied"), (1.0, "any")):
+    for share, order in ((0.0, "falling"), (0.3, "tied"), (1.0, "any"), (0.3, "hostile")):
         stream = of_kind(question, chances, share, order)
         assert_judged(stream, through(stream, operators()[name], RESTLESS))
 
@@ -135,6 +136,7 @@ def of_kind(question: str, chances: str, share: float, order: str) -> Stream:
         "falling": np.arange(n, 0.0, -1),
         "tied": rng.integers(0, 2, n).astype(np.float64),
         "any": rng.permutation(n).astype(np.float64),
+        "hostile": rng.choice(hostile.SCORES, n),
     }[order]
     stream = Stream(
         question=question,
@@ -159,7 +161,8 @@ def tiny_streams(draw: st.DrawFn) -> Stream:
     n = draw(st.integers(1, 14))
     column = lambda values: np.array(draw(st.lists(values, min_size=n, max_size=n)))  # noqa: E731
     rule = column(st.integers(-1, 2))
-    probability = column(st.sampled_from((0.125, 0.25, 0.5, 0.75, 1.0)))
+    eighths = st.sampled_from((0.125, 0.25, 0.5, 0.75, 1.0))
+    probability = column(eighths | st.sampled_from(hostile.PROBABILITIES))
     left: Counter[int] = Counter()
     for i in range(n):  # no rule may promise more than 1
         left[int(rule[i])] += probability[i]
@@ -172,7 +175,7 @@ def tiny_streams(draw: st.DrawFn) -> Stream:
         k=draw(st.integers(1, 4)),
         window=draw(st.sampled_from((1, 2, 3, 5, 8, None))),
         slide=draw(st.sampled_from((1, 2, 3, None) if timed else (1, 1, 2, 3))),
-        scores=column(st.integers(0, 3)).astype(np.float64),
+        scores=column(st.integers(0, 3) | st.sampled_from(hostile.SCORES)).astype(np.float64),
         probability=probability,
         rule=rule,
         group=column(st.integers(0, 2)),

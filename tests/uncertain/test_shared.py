@@ -18,6 +18,7 @@ from crestline.uncertain import SCSQBuffer
 from crestline.uncertain import shared as module
 from crestline.uncertain.semantics import meaning_of
 from crestline.uncertain.shared import SharedWorlds
+from hostile import spiked
 from uncertain.replay import CHANCES, QUESTIONS, THRESHOLDS, Stream
 from uncertain.worlds import ByFormulas, Record, best_first, objection
 
@@ -90,7 +91,7 @@ def random_stream(rng: Rng, most: int) -> Stream:
         k=1,
         window=None,
         slide=None,
-        scores=rng.integers(0, int(rng.choice([2, 8, 1000])), n).astype(np.float64),
+        scores=spiked(rng, rng.integers(0, int(rng.choice([2, 8, 1000])), n).astype(np.float64)),
         probability=chances(rng, n),
         rule=np.full(n, -1),
         group=rng.integers(0, int(rng.choice([1, 3, 20])), n),

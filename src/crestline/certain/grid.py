@@ -75,10 +75,12 @@ class GridOperator(StepOperator):
     def _lay_grid(self, arrived: Waiting) -> None:
         """Cells of equal width over the range of the first scores; the outer ones are open."""
         finite = arrived.score[np.isfinite(arrived.score)]
-        low, high = (finite.min(), finite.max()) if len(finite) else (0.0, 0.0)
+        low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 0.0)
         self._cells = max(self.LEAST_CELLS, self.CELLS // self.partitions)
-        self._low = float(low)
-        self._scale = (self._cells / (high - low)) if high > low else 0.0
+        self._low = low
+        # Divided first: the largest numbers are further apart than a number can be.
+        width = high / self._cells - low / self._cells
+        self._scale = 1.0 / width if width > 0.0 else 0.0
         if not np.isfinite(self._scale):
             self._scale = 0.0
         self._cell_first = np.full(self.partitions * self._cells, _NONE)

@@ -354,7 +354,9 @@ class StandingQueries:
 
     def _lay_grid(self, resolution: int) -> None:
         steps = np.arange(1, resolution) / resolution
-        self._edges = self._low[:, None] + (self._high - self._low)[:, None] * steps
+        # In two halves, since the corners may be further apart than a number can be.
+        half = (self._high / 2 - self._low / 2)[:, None] * steps
+        self._edges = self._low[:, None] + half + half
         cells, queries = resolution**self.dimensions, len(self._table)
         self._count = np.zeros(cells, np.int64)
         self._members = np.zeros((cells, queries), np.int64)

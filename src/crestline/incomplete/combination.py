@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isfinite
 
 from crestline.core.errors import CrestlineError
 from crestline.kernels.combine import AVG, MAX, MIN, SUM, WEIGHTED_SUM, Rule
@@ -47,6 +48,8 @@ class Combination:
             raise CrestlineError("a range of values has two ends")
         if self.low is not None and self.high is not None and not self.low < self.high:
             raise CrestlineError("the lower end of the range must be below the upper one")
+        if not all(map(isfinite, (self.low or 0.0, self.high or 0.0, *self.weights))):
+            raise CrestlineError("the ends of a range and the weights are finite numbers")
         if (self.function == "WEIGHTED_SUM") != bool(self.weights):
             raise CrestlineError("WEIGHTED_SUM needs a weight for each stream, others none")
         if self.weights and len(self.weights) != self.streams:

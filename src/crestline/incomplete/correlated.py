@@ -109,7 +109,7 @@ class Correlated(EAA):
         streams = part.lists.shape[1]
         if part.counts.sum() > max(_FEW, _OFTEN * part.values):  # what is old counts half
             part.sums, part.counts = part.sums / 2, part.counts / 2
-        part.sums = part.sums + np.bincount(some.stream, some.value, streams)
+        part.sums = part.sums + np.bincount(some.stream, self._shares(some.value), streams)
         part.counts = part.counts + np.bincount(some.stream, minlength=streams)
         rule, terms = self.combination.rule(), self._terms
         self._control[p].follow(part, self._setting, rule, terms, some)
@@ -137,12 +137,15 @@ class Correlated(EAA):
             part.chances = np.minimum(1.0, self.hope * part.chances * self._typical(part))
         return part.chances
 
+    def _shares(self, values: Floats) -> Floats:
+        """Where values lie in their range, from 0 to 1. Halves cannot be too far apart."""
+        low, high = self.combination.missing / 2, self.combination.high
+        assert high is not None
+        return (values / 2 - low) / (high / 2 - low) if high / 2 > low else np.ones(len(values))
+
     def _typical(self, part: Part) -> Floats:
         """The mean of the values of each stream, as a share of the largest value allowed."""
-        low, high = self.combination.missing, self.combination.high
-        assert high is not None
-        mean = part.sums / np.maximum(part.counts, 1)
-        return np.asarray((mean - low) / (high - low))
+        return np.asarray(part.sums / np.maximum(part.counts, 1))
 
     @property
     def candidates(self) -> int:

@@ -440,7 +440,8 @@ def _by_stream(
         whole = np.minimum if combination.repeats == "MIN" else np.maximum
         whole.at(total, place, newest_first)
     else:
-        np.add.at(total, place, newest_first)
+        with np.errstate(over="ignore"):
+            np.add.at(total, place, newest_first)
     return count, total
 
 
@@ -456,12 +457,13 @@ def _scores(
         value = np.where(n > 0, sum_ / np.maximum(n, 1) if combination.repeats == "AVG" else sum_,
                          missing)  # fmt: skip
         more = many - n
-        with np.errstate(invalid="ignore"):
+        with np.errstate(invalid="ignore", over="ignore"):
             if combination.repeats == "SUM" and many > 1:
                 begun = np.where(n > 0, sum_, 0.0)
-                bound = np.maximum(value, np.maximum(begun + high, begun + more * high))
+                both = np.maximum(_plus(begun, high), _plus(begun, more * high))
+                bound = np.maximum(value, both)
             elif combination.repeats == "AVG" and many > 1:
-                begun = np.where(n > 0, (sum_ + more * high) / many, high)
+                begun = np.where(n > 0, _plus(sum_, more * high) / many, high)
                 bound = np.maximum(value, begun)
             elif combination.repeats == "MIN" and many > 1:
                 bound = np.where(n > 0, value, np.maximum(value, high))
@@ -490,10 +492,18 @@ def _folded(combination: Combination, values: list[Floats], streams: list[int]) 
     together = np.zeros(len(values[0]))
     for x, value in zip(streams, values, strict=True):
         if combination.function != "WEIGHTED_SUM":
-            together = together + value
+            together = _plus(together, value)
         elif combination.weights[x] > 0:
-            together = together + combination.weights[x] * value
+            with np.errstate(over="ignore"):
+                together = _plus(together, combination.weights[x] * value)
     return together / len(values) if combination.function == "AVG" else together
+
+
+def _plus(a: Floats, b: Any) -> Floats:
+    """The sum; overflows of different signs cancel."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        total = a + b
+    return np.where(np.isnan(total), 0.0, total)
 
 
 # -- state ------------------------------------------------------------------------------------

@@ -67,7 +67,7 @@ class Part:
         self.swept = 0  # values stored when it was last looked what can be forgotten
         self.chances = np.empty((0, 0))  # see ``incomplete.correlated``
         self.estimated = -1  # and how many values had come when they were estimated
-        self.sums, self.counts = np.zeros(streams), np.zeros(streams)  # of values, by stream
+        self.sums, self.counts = np.zeros(streams), np.zeros(streams)  # of shares, by stream
         if listed:
             self.meta = np.concatenate((self.meta, np.zeros(streams, np.int64)))
 

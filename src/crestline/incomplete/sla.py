@@ -46,4 +46,6 @@ class SLA(IncompleteOperator):
             parents = (np.arange(1, len(listed)) - 1) // 2
             assert (value[parents] >= value[1:]).all(), "S1"
         view = part.heaps[VIEW, : part.meta[SIZES + VIEW]]
-        assert sorted(view) == sorted(live[part.objects["score"][live] > part.edge[FLOOR]]), "S2"
+        floor = part.edge[FLOOR]
+        above = live[(part.objects["score"][live] > floor) | (floor == -np.inf)]
+        assert sorted(view) == sorted(above), "S2"

@@ -159,6 +159,15 @@ def _first_moment(moments: Ints, start: int, stop: int, time: int) -> int:
 
 
 @kernel
+def lowered(threshold: float, last_but_one: float, last: float, share: float) -> float:
+    """The threshold less a share of what the two lowest scores are apart. No score is below it, so
+    it can be infinite only where both are, and equal: they are not apart then."""
+    if last_but_one > last:
+        return threshold - share * (last_but_one - last)
+    return threshold
+
+
+@kernel
 def threshold_after_loss(
     threshold: float, last: float, last_but_one: float, candidates: int, limit: int
 ) -> float:
@@ -166,7 +175,7 @@ def threshold_after_loss(
     candidates are left (Algorithm 2, lines 13 to 17)."""
     if candidates < max(limit, 2):
         return -np.inf
-    return threshold - (last_but_one - last) / 2.0
+    return lowered(threshold, last_but_one, last, 0.5)
 
 
 @kernel

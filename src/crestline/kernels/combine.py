@@ -1,9 +1,11 @@
 """The score of an object from its values on several streams, and how far it may still go.
 
 The values of a stream that are in the window become one (``REPEATS``), then those of the streams
-become the score. Beside the score of now stand the least and the most that it can be as long as
-these values are in the window, whatever else comes. All are added up in the same order of streams:
-rounding is monotone, so without repeats floating point keeps least <= score <= most.
+become the score. A sum may grow beyond the largest double and is infinite then; two such sums of
+different signs cancel (``plus``), so that every object has a score. Beside the score of now stand
+the least and the most that it can be as long as these values are in the window, whatever else
+comes. All are added up in the same order of streams: rounding is monotone, so without repeats
+floating point keeps least <= score <= most.
 """
 
 from __future__ import annotations
@@ -42,6 +44,13 @@ class Terms(NamedTuple):
 
 
 @kernel
+def plus(a: float, b: float) -> float:
+    """The sum; 0 where that is no number. It grows with both, as a bound must."""
+    total = a + b
+    return 0.0 if total != total else total
+
+
+@kernel
 def add_value(rule: Rule, count: Ints, total: Floats, stream: int, value: float) -> None:
     """One value more of a stream; newer ones come first."""
     if count[stream] == 0:
@@ -71,11 +80,11 @@ def _stream_outlook(
     least, most = now, now
     if rule.repeats == SUM:
         begun = total if count > 0 else 0.0
-        least = min(now, begun + rule.low, begun + more * rule.low)
-        most = max(now, begun + rule.high, begun + more * rule.high)
+        least = min(now, plus(begun, rule.low), plus(begun, more * rule.low))
+        most = max(now, plus(begun, rule.high), plus(begun, more * rule.high))
     elif rule.repeats == AVG and count > 0:
-        least = min(now, (total + more * rule.low) / rule.at_most)
-        most = max(now, (total + more * rule.high) / rule.at_most)
+        least = min(now, plus(total, more * rule.low) / rule.at_most)
+        most = max(now, plus(total, more * rule.high) / rule.at_most)
     else:
         if count == 0 or rule.repeats != MAX:
             least = min(now, rule.low)
@@ -117,7 +126,7 @@ def outlook(
         elif rule.function == MAX:
             now, least, most = max(now, value), max(least, low), max(most, high)
         else:
-            now, least, most = now + value, least + low, most + high
+            now, least, most = plus(now, value), plus(least, low), plus(most, high)
     if rule.function == AVG:
         now, least, most = now / streams, least / streams, most / streams
     if not rule.known:  # a stream nobody has heard of may come
@@ -147,8 +156,8 @@ def combined(rule: Rule, order: Ints, weights: Floats, active: int, value: Float
             score = min(score, value[x])
         elif rule.function == MAX:
             score = max(score, value[x])
-        elif rule.function == WEIGHTED_SUM:
-            score += weights[x] * value[x]
-        else:
-            score += value[x]
+        elif rule.function != WEIGHTED_SUM:
+            score = plus(score, value[x])
+        elif weights[x] > 0.0:
+            score = plus(score, weights[x] * value[x])
     return score / streams if rule.function == AVG else score

@@ -12,6 +12,8 @@ forgotten when no instance needs it: none of those of its object at this or an o
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 
 from crestline.kernels.combine import AVG, Rule, Terms, add_value, combined, outlook
@@ -31,8 +33,10 @@ from crestline.kernels.sightings import (
 )
 from crestline.types import Floats, Ints, Places, Records
 
-#: By how much sums of repeats may differ with the order in which they are added, relatively.
+#: By how much sums of repeats may differ with the order in which they are added, as a share of what
+#: is added up: terms of different signs may be much larger than their sum.
 _ROUNDING = 1e-12
+_LARGEST = sys.float_info.max
 
 
 @kernel
@@ -52,7 +56,7 @@ def expected_most(
             for y in range(len(count)):
                 if (seen >> y) & 1 == 1:
                     probable = max(probable, chance[y, x])
-            value[x] += probable * (rule.high - rule.missing)
+            value[x] = (1.0 - probable) * rule.missing + probable * rule.high
     return combined(rule, order, weights, active, value)
 
 
@@ -66,6 +70,8 @@ def _judge(
     count = np.zeros(lists.shape[1], np.int64)
     total = np.zeros(len(count))
     most = np.empty(len(needed))
+    largest = max(abs(rule.low), abs(rule.high)) if rule.low < 0.0 else 0.0
+    terms = rule.at_most * len(order) * largest * max(1.0, weights.max() if len(weights) else 1.0)
     kept = 0
     start = meta[TAIL] - 1
     while start >= head:
@@ -99,7 +105,8 @@ def _judge(
         if meta[SIZES + CERTAIN] == k:
             threshold = objects[heaps[CERTAIN, 0]].certain
         if rule.at_most > 1:
-            threshold -= abs(threshold) * _ROUNDING
+            threshold = min(threshold, _LARGEST)
+            threshold -= (abs(threshold) + terms) * _ROUNDING
         for i in range(start, end - 1, -1):
             if stored[i].older < end and most[i - head] >= threshold:
                 needed[i - head] = 1

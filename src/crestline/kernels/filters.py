@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from crestline.kernels.bands import lowered
 from crestline.kernels.compile import kernel
 from crestline.kernels.output import room_for
 from crestline.kernels.select import select_runs
@@ -293,7 +294,7 @@ def pass_filter(
                 if kind == PROBABLE:
                     # Raised, not reset: by as much as the two lowest are apart.
                     if size >= k + 2:
-                        threshold -= listed[size - 2] - listed[size - 1]
+                        threshold = lowered(threshold, listed[size - 2], listed[size - 1], 1.0)
                     else:
                         threshold = -np.inf
             if rank < k and not passed[head]:

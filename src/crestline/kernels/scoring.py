@@ -6,6 +6,8 @@ Scores are larger for better points, so distances are negative. Sums are added i
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 
 from crestline.kernels.compile import kernel
@@ -16,6 +18,11 @@ DISTANCE, WEIGHTED_DISTANCE, WEIGHTED_SUM, COSINE, HAVERSINE = 0, 1, 2, 3, 4
 _RADIUS = 6_371_008.8
 #: A bound may fall short of a score by rounding; it is raised by this share.
 _ROUNDING = 1e-12
+#: The square of what is smaller is 0, or far from exact.
+VANISHING = 1e-145
+_LARGEST = sys.float_info.max
+#: Degrees from which on doubles are too coarse for a longitude.
+_FAR = 1e6
 #: Metres by which rounding in sines may shorten a distance on earth.
 _SLACK = 1.0
 
@@ -50,8 +57,10 @@ def _nearest_on_earth(
     latitude: float, longitude: float, south: float, north: float, west: float, east: float
 ) -> float:
     """No point between these latitudes and longitudes is nearer than this. Open sides, and what
-    is not on the earth, count as near."""
-    if not (south >= -90.0 and north <= 90.0 and west > -np.inf and east < np.inf):
+    is not on the earth or has been around it too often, count as near."""
+    if not (south >= -90.0 and north <= 90.0 and abs(longitude) <= _FAR):
+        return 0.0
+    if not (west >= -_FAR and east <= _FAR):
         return 0.0
     apart = np.radians(max(south - latitude, latitude - north, 0.0))
     chord = np.sin(apart / 2.0) ** 2 if apart <= np.pi else 0.0
@@ -115,7 +124,8 @@ def best_in_box(
         for i in range(len(low)):
             apart = max(low[i] - point[q, i], point[q, i] - high[i], 0.0)
             total += apart * apart * (weight[q, i] if kind == WEIGHTED_DISTANCE else 1.0)
-        return float(-np.sqrt(total) * (1.0 - _ROUNDING))
+        # Added in another order, what is infinite here may just not be there.
+        return float(-np.sqrt(min(total, _LARGEST)) * (1.0 - _ROUNDING))
     if kind == WEIGHTED_SUM:
         total, size = 0.0, 0.0
         for i in range(len(low)):
@@ -123,7 +133,8 @@ def best_in_box(
                 term = weight[q, i] * (high[i] if weight[q, i] > 0.0 else low[i])
                 total += term
                 size += abs(term)
-        return total + size * _ROUNDING
+        # An open side, or terms that are infinite in any order and of any sign.
+        return total + size * _ROUNDING if size < np.inf else np.inf
     if kind == HAVERSINE:
         near = _nearest_on_earth(point[q, 0], point[q, 1], low[0], high[0], low[1], high[1])
         return float(_SLACK - near * (1.0 - _ROUNDING))
@@ -136,10 +147,11 @@ def best_in_box(
         farthest = max(abs(low[i]), abs(high[i]))
         shortest += nearest * nearest
         longest += farthest * farthest
+    if not np.isfinite(product) or min(shortest, length) < VANISHING * VANISHING:
+        return np.inf  # an open side, or lengths too small to be right: no cosine then
     if product >= 0.0:
         both = np.sqrt(shortest) * length
-        bound = product / both if both > 0.0 else 1.0
-        return min(bound, 1.0) + _ROUNDING
+        return float(min(product / both, 1.0) + _ROUNDING)
     if not np.isfinite(longest):
         return _ROUNDING
     return float(product / (np.sqrt(longest) * length) + _ROUNDING)

@@ -166,7 +166,7 @@ def select_runs(scores: Floats, starts: Ints, k: int, guess: Floats) -> Ints:
                 penalty -= 1
             # Where the goal-th best lies, by the line through the k-th and the count-th.
             floor = used
-            if not blind:
+            if not blind and threshold < np.inf:  # else the line has no place
                 floor = threshold - (threshold - used) * (goal - k + 1) / (count - k + 1)
             usual = float(end - begin)
         if lost != threshold:

@@ -2,10 +2,10 @@
 
 The list of a stream holds the objects that have a value on it, as a heap: they can be read one
 after the other, largest first, and a value comes or goes in O(log n). The *view* is a heap of
-objects by score: all that score more than its floor. While it holds k objects, it knows the answer.
-When it has lost too many, the threshold algorithm of Fagin et al. fills it anew: it goes down all
-lists at once, and ends when an object that it has not met, with the values at which the lists have
-arrived, would score too little.
+objects by score: all that score more than its floor, or all objects if that is -inf. While it holds
+k objects, it knows the answer. When it has lost too many, the threshold algorithm of Fagin et al.
+fills it anew: it goes down all lists at once, and ends when an object that it has not met, with the
+values at which the lists have arrived, would score too little.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def enlist(
         if lists[slot, x].place < 0 or lists[slot, x].value != value:
             lists[slot, x].value = value
             hold(meta, heaps, objects, lists, STREAM + x, slot)
-    if objects[slot].score > edge[FLOOR]:
+    if objects[slot].score > edge[FLOOR] or edge[FLOOR] == -np.inf:
         hold(meta, heaps, objects, lists, VIEW, slot)
     else:
         release(meta, heaps, objects, lists, VIEW, slot)
@@ -95,7 +95,7 @@ def _cut(
     above = 0
     while above < len(best) and objects[best[above]].score > floor:
         above += 1
-    if 2 * above < wanted:
+    if 2 * above < wanted or floor == -np.inf:
         return  # too many are equal
     _empty(meta, heaps, objects)
     edge[FLOOR] = floor
@@ -166,7 +166,7 @@ def _fill(
             above = 0
             for j in range(found):
                 above += objects[met[j]].score > threshold
-            if above >= wanted:
+            if above >= wanted and threshold > -np.inf:
                 break
     if ended:
         threshold = -np.inf

@@ -21,9 +21,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from crestline.kernels.bands import NEVER, PROBABLE, RELAXED, STRICT, sift, threshold_after_loss
+from crestline.kernels.bands import (
+    NEVER,
+    PROBABLE,
+    RELAXED,
+    STRICT,
+    lowered,
+    sift,
+    threshold_after_loss,
+)
 from crestline.kernels.compile import kernel
-from crestline.kernels.scoring import DISTANCE, WEIGHTED_DISTANCE, best_in_box, score_of
+from crestline.kernels.scoring import (
+    DISTANCE,
+    VANISHING,
+    WEIGHTED_DISTANCE,
+    best_in_box,
+    score_of,
+)
 from crestline.types import Bools, Floats, Ints
 
 #: Why ``take_records`` came back: all taken, or no room in a band, a filter or the output.
@@ -285,7 +299,8 @@ def _reach_of(
     factor = weight[q, i] if kind == WEIGHTED_DISTANCE else 1.0
     if factor == 0.0:
         return everything
-    radius = max(0.0, -threshold) / np.sqrt(factor) * (1.0 + 1e-12)
+    # Squares of what is small vanish: who is that near may still score the threshold.
+    radius = (max(0.0, -threshold) + VANISHING) / np.sqrt(factor) * (1.0 + 1e-12) + VANISHING
     return _slice_of(edges, i, point[q, i] - radius), _slice_of(edges, i, point[q, i] + radius)
 
 
@@ -381,7 +396,7 @@ def _wish_of(
         return min(threshold, values[q, FILTER_LIMIT]), best
     if filter == NONE and threshold > -np.inf:
         best = band_score[table[q, BAND + START]]
-        return threshold - 0.1 * (best - threshold), best
+        return lowered(threshold, best, threshold, 0.1), best
     return threshold, np.inf
 
 
@@ -452,7 +467,9 @@ def _leave_filter(
             size = table[q, FILTER + SIZE]
             if size >= k + 2:
                 last = start + size - 1
-                values[q, FILTER_LIMIT] -= scores[last - 1] - scores[last]
+                values[q, FILTER_LIMIT] = lowered(
+                    values[q, FILTER_LIMIT], scores[last - 1], scores[last], 1.0
+                )
             else:
                 values[q, FILTER_LIMIT] = -np.inf
     return bool(rank < k)

@@ -284,7 +284,9 @@ class Board:
             if settings[name] is None:
                 settings[name] = corner(points, axis=0) if len(points) else other
         low, high = (np.asarray(settings[name], np.float64) for name in ("low", "high"))
-        settings["low"], settings["high"] = low, np.where(high > low, high, low + 1.0)
+        flat = ~(high > low)  # all at one place: any corners around it will do
+        settings["low"] = np.where(flat, np.minimum(low, 0.0) - 1.0, low)
+        settings["high"] = np.where(flat, np.maximum(low, 0.0) + 1.0, high)
         self._standing = StandingQueries(self._vector or len(self._columns), **settings)
         self._posted = {name: self._stand(posted) for name, posted in self._posted.items()}
 

@@ -454,9 +454,15 @@ def _u_topk(window: _Ranked, threshold: float | None) -> _Answer:
     close = [places for likelihood, places in found if likelihood > most - 1e-6]
     mantissa, exponent, places = min(
         ((*_vector_probability(window, places), places) for places in close),
-        key=lambda one: (-one[1], -round(one[0] * 2**40), one[2].tolist()),
+        key=lambda one: (*_descending(one[0], one[1]), one[2].tolist()),
     )
     return _Answer(places, np.full(k, ldexp(mantissa, exponent)))
+
+
+def _descending(mantissa: float, exponent: int) -> tuple[int, int]:
+    """Sorts the largest first; equal in 40 bits is equal, also across a power of two."""
+    whole = round(mantissa * 2**40)
+    return (-exponent - 1, -(2**39)) if whole == 2**40 else (-exponent, -whole)
 
 
 def _vector_probability(window: _Ranked, places: Ints) -> tuple[float, int]:
