@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 import crestline
+from benchmarks.held import held_bytes
 from benchmarks.incomplete_rivals import GroupBy, RunningSums, Top, entered, looked_up, same
 from benchmarks.measure import (
     Say,
@@ -180,22 +181,6 @@ def precision(mine: Answers, true: Answers, stop: int) -> float:
         for a, b in zip(mine.at(ends), true.at(ends), strict=True)
     ]
     return float(np.average(hits, weights=np.diff([*ends, stop])))
-
-
-def held_bytes(thing: Any, seen: set[int] | None = None) -> int:
-    """Of all arrays that belong to an operator, room to grow included."""
-    seen = set() if seen is None else seen
-    if id(thing) in seen:
-        return 0
-    seen.add(id(thing))
-    if isinstance(thing, np.ndarray):
-        return thing.nbytes
-    if isinstance(thing, list | tuple):
-        return sum(held_bytes(each, seen) for each in thing)
-    if type(thing).__module__.startswith("crestline.incomplete"):
-        kept = getattr(thing, "__dict__", {})
-        return sum(held_bytes(each, seen) for name, each in kept.items() if name != "_reported")
-    return 0
 
 
 # -- one case -----------------------------------------------------------------------------------

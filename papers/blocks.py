@@ -20,10 +20,12 @@ img { max-width: 100%; background: white; }
 figcaption { color: #888; margin-bottom: 1.5rem; }
 .good { color: #00916c; }
 .bad { color: #d45500; }
+.open { color: #888; }
 """
 #: The words that begin a verdict, and how they are shown.
 _VERDICTS = {
     "shown": "good", "equal": "good", "not shown": "bad", "differs": "bad", "failed": "bad",
+    "not measured": "open",
 }  # fmt: skip
 
 

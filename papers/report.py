@@ -41,9 +41,11 @@ def blocks(outcomes: Sequence[Outcome], folder: Path, command: str) -> list[Bloc
     """The whole report; the folder has the pictures, by paper."""
     found: list[Block] = [
         Heading(1, "What the papers say, and what we obtain"),
+        *[Paragraph(one.paper.preface) for one in outcomes if one.paper.preface],
         Paragraph(f"Written by `{command}`; do not edit. A golden number is one that a paper"
                   " prints. A claim is shown if our measurements bear it out, by bounds that stand"
-                  " at the top of its claims.py; else the reason is beside it."),
+                  " at the top of its claims.py; else the reason is beside it. Claims for which"
+                  " there are no figures are not measured, and not counted as shown."),
         *_circumstances(outcomes),
         Table(
             ["paper", "golden numbers", "claims", "took"],
@@ -84,7 +86,7 @@ def _summary(outcome: Outcome) -> list[str]:
     return [
         outcome.paper.title,
         _counted([one["verdict"] for one in numbers]),
-        _counted(["shown" if one["shown"] else "not shown" for one in claims]),
+        _counted([one["verdict"] for one in claims]),
         f"{outcome.obtained['seconds'] / 60:.1f} min",
     ]
 
@@ -96,6 +98,7 @@ def _counted(verdicts: Sequence[str]) -> str:
         "differs": "DIFFER",
         "shown": "shown",
         "not shown": "not shown",
+        "not measured": "not measured",
     }
     counts = {verdict: verdicts.count(verdict) for verdict in texts}
     return ", ".join(f"{count} {texts[verdict]}" for verdict, count in counts.items() if count)
@@ -110,6 +113,7 @@ def _paper(outcome: Outcome, folder: Path) -> list[Block]:
         *blocks,
         Paragraph(f"Stream: {obtained['stream']}. How it was measured, and where the paper errs:"
                   f" `papers/{paper.name}/README.md`."),
+        *_later(obtained),
         Heading(3, f"{paper.name}: claims"),
         Table(
             ["where", "the paper says", "we obtain", "verdict"],
@@ -125,8 +129,17 @@ def _paper(outcome: Outcome, folder: Path) -> list[Block]:
     ]  # fmt: skip
 
 
+def _later(obtained: Obtained) -> list[Block]:
+    """Figures that were added to those of an earlier run."""
+    later = obtained.get("later", {})
+    told = ", ".join(
+        f"`{name}` ({one['size']} size, {one['date']})" for name, one in sorted(later.items())
+    )
+    return [Paragraph(f"Measured apart from that run: {told}.")] if later else []
+
+
 def _claim(one: Mapping[str, Any]) -> list[str]:
-    verdict = "shown" if one["shown"] else f"not shown: {one['reason']}"
+    verdict = f"{one['verdict']}: {one['reason']}" if one["reason"] else one["verdict"]
     return [one["source"], one["paper"], one["obtained"], verdict]
 
 

@@ -18,6 +18,8 @@ Obtained = dict[str, Any]
 SIZES = ("quick", "default", "full")
 #: Said of a claim that is not shown where nobody has written down why.
 NO_REASON = "no reason known yet"
+#: The verdicts on a claim. Without figures there is none either way.
+SHOWN, NOT_SHOWN, NOT_MEASURED = "shown", "not shown", "not measured"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +32,14 @@ class Paper:
     obtain: Callable[[str, Say], Obtained]
     #: The numbers that the paper prints, beside ours; made with `golden`.
     golden: Callable[[Obtained], list[dict[str, Any]]]
+    #: The claims of the paper, judged by the figures alone; made with `judged`.
+    judge: Callable[[Obtained], list[dict[str, Any]]]
     #: Draws the pictures into a folder.
     draw: Callable[[Obtained, Path], None]
     #: The pictures by their file names, with what they show, in the order of the report.
     pictures: Mapping[str, str]
+    #: What a reader of the report must know before anything else.
+    preface: str = ""
 
     @property
     def name(self) -> str:
@@ -54,24 +60,49 @@ class Paper:
         started = time.perf_counter()
         obtained = self.obtain(size, say)
         obtained["seconds"] = round(time.perf_counter() - started, 1)
-        obtained["golden"] = self.golden(obtained)
+        obtained |= self._compared(obtained)
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "obtained.json").write_text(json.dumps(obtained, indent=1) + "\n")
         self.draw(obtained, folder)
         return obtained
 
     def load(self, folder: Path) -> Obtained:
-        """What an earlier run wrote, its golden numbers compared anew."""
+        """What an earlier run wrote, its golden numbers and claims judged again."""
         obtained = _json(folder / "obtained.json")
-        return obtained | {"golden": self.golden(obtained)}
+        return obtained | self._compared(obtained)
+
+    def _compared(self, obtained: Obtained) -> Obtained:
+        return {"claims": self.judge(obtained), "golden": self.golden(obtained)}
 
     def claims(self, obtained: Obtained) -> list[dict[str, Any]]:
         """The claims, those that are not shown with the reason."""
         reasons = self.reasons
         return [
-            one | {"reason": "" if one["shown"] else reasons.get(one["claim"], NO_REASON)}
+            one
+            | {
+                "reason": ""
+                if one["verdict"] == SHOWN
+                else reasons.get(one["claim"], NO_REASON)
+            }
             for one in obtained["claims"]
         ]
+
+
+def judged(claims: Mapping[str, Any], name: str, got: str, shown: bool | None) -> dict[str, Any]:
+    """A claim of the paper with what was obtained; ``shown`` is None where no figures tell.
+
+    >>> judged({"fast": {"source": "Figure 1", "text": "it is"}}, "fast", "2 s", None)["verdict"]
+    'not measured'
+    """
+    verdict = NOT_MEASURED if shown is None else SHOWN if shown else NOT_SHOWN
+    claim = claims[name]
+    return {
+        "claim": name,
+        "source": claim["source"],
+        "paper": claim["text"],
+        "obtained": got,
+        "verdict": verdict,
+    }
 
 
 def golden(
@@ -133,5 +164,5 @@ def command(paper: Paper) -> None:
     for one in obtained["golden"]:
         print(f"{one['verdict']:<9}  {one['what']}: {one['ours']}")
     for one in paper.claims(obtained):
-        print(f"{'shown    ' if one['shown'] else 'NOT SHOWN'}  {one['claim']}: {one['obtained']}")
+        print(f"{one['verdict']:<12}  {one['claim']}: {one['obtained']}")
     print(f"written to {folder}")

@@ -9,7 +9,8 @@ only as far as it must, with all that it does besides: records in, the list kept
 latter only as often as they are due (`crestline.sharing.easing`).
 **Keeping** is the same for a single query with the largest k, every 40 seconds.
 
-Throughput is results a second of computing; latency comes from `replay`. Both are of the walks.
+Throughput is results a second of computing; latency comes from `replay`. Both are of the walks; of
+the engine they follow from the results that are due and from `engine_latency`.
 CPU time is that of the process, compilation is over.
 """
 
@@ -25,7 +26,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from papers.chen_multi import stream as streams
-from papers.chen_multi.replay import replay
+from papers.chen_multi.replay import queued, replay
 from papers.chen_multi.stream import SECOND, WIDTH, Stream, demands
 from papers.chen_multi.walk import walk, walk_with_rules
 
@@ -98,6 +99,9 @@ class Size:
     planning_sets: int = 20
     exact_queries: int = 8
     exact_window: int = 300
+    #: The latency of the engine: sets of queries, and seconds of stream that it is followed for.
+    latency_sets: int = 2
+    latency_seconds: int = 200
 
 
 SIZES = {
@@ -106,7 +110,7 @@ SIZES = {
         n=(2_000, 10_000), k=(200, 400), few_x=(10, 20), few_n=(2_000, 10_000), few_k=(200,),
         several=(20, 100),        several_w=(20, 100), several_k=(20, 40),
         seismic_n=(8, 16), seismic_w=(200, 1_000), shrink=5, planned_sets=60,
-        frequencies=(10_000, 20_000), planning_sets=2,
+        frequencies=(10_000, 20_000), planning_sets=2, latency_sets=1, latency_seconds=80,
     ),
     "default": Size(),
     "full": Size(
@@ -117,7 +121,7 @@ SIZES = {
         few_n=(2_000, 4_000, 6_000, 8_000, 10_000), several=(20, 40, 60, 80, 100),
         several_k=(20, 40, 60, 80, 100), several_w=(20, 40, 60, 80, 100),
         seismic_n=(8, 10, 12, 14, 16), seismic_w=(200, 400, 600, 800, 1_000), planned_sets=2_000,
-        planning_sets=50,
+        planning_sets=50, latency_sets=10, latency_seconds=3_600,
     ),
 }  # fmt: skip
 
@@ -248,17 +252,7 @@ def engine(
 def _engine(
     stream: Stream, setting: Setting, plan: str, asked: Sequence[Demand], seconds: int
 ) -> tuple[float, float]:
-    # Not from the beginning on: what happens before the window is full is not measured.
-    schedule = Schedule(
-        plan, [Demand(d.name, d.frequency * SECOND, d.k) for d in asked], WIDTH * SECOND // 2
-    )
-    agenda = SharedAgenda([None] * len(asked), schedule, [d.name for d in asked])
-    summed = setting.streams > 0
-    asks = [
-        Ask(d.k, WIDTH * SECOND, None, d.frequency * SECOND, semantics="PK_TOPK", summed=summed)
-        for d in asked
-    ]
-    operator = SharedWorlds(asks, agenda, exclusive=stream.exclusive)
+    operator = _shared(stream, setting, plan, asked)
     every = WIDTH * SECOND // setting.n
     more = setting.n * seconds // WIDTH
     spent, work = 0.0, 0
@@ -272,6 +266,22 @@ def _engine(
         operator.advance(stop * every)
         spent = time.process_time() - began
     return spent / seconds, (operator.work - work) / seconds
+
+
+def _shared(
+    stream: Stream, setting: Setting, plan: str, asked: Sequence[Demand]
+) -> SharedWorlds:
+    # Not from the beginning on: what happens before the window is full is not measured.
+    schedule = Schedule(
+        plan, [Demand(d.name, d.frequency * SECOND, d.k) for d in asked], WIDTH * SECOND // 2
+    )
+    agenda = SharedAgenda([None] * len(asked), schedule, [d.name for d in asked])
+    summed = setting.streams > 0
+    asks = [
+        Ask(d.k, WIDTH * SECOND, None, d.frequency * SECOND, semantics="PK_TOPK", summed=summed)
+        for d in asked
+    ]
+    return SharedWorlds(asks, agenda, exclusive=stream.exclusive)
 
 
 def points(
@@ -333,6 +343,67 @@ def _shrunk(setting: Setting, size: Size) -> int:
     if not setting.streams:
         return setting.n // size.shrink
     return setting.streams * max(2, setting.w // size.shrink)
+
+
+# -- the latency of the engine --------------------------------------------------------------------
+
+
+def engine_latency(size: Size, say: Say) -> dict[str, list[dict[str, Any]]]:
+    """Figures 7(c), 8(c) and 9(c) in the engine: it is given the records second by second, and what
+    each second takes is replayed on a machine that NS loads fully at the default setting."""
+    base = DEFAULTS["synthetic"]
+    by = {
+        "x": [(x, replace(base, x=x)) for x in size.x],
+        "n": [(n, replace(base, n=n)) for n in size.n],
+        "k": [(k, replace(base, ks=(2, k))) for k in size.k],
+    }
+    spent = {
+        setting: _second_by_second(setting, size, say)
+        for setting in dict.fromkeys([base, *(each for row in by.values() for _, each in row)])
+    }
+    slow = 1 / mean(sum(steps) / len(steps) for steps, *_ in spent[base]["NS"])
+    return {
+        over: [
+            {"plan": plan, over: value} | _means([queued(*run, slow) for run in runs])
+            for value, setting in settings
+            for plan, runs in spent[setting].items()
+        ]
+        for over, settings in by.items()
+    }
+
+
+def _means(rows: list[dict[str, float]]) -> dict[str, float]:
+    return {name: mean(row[name] for row in rows) for name in rows[0]}
+
+
+Told = tuple[list[float], list[list[int]], list[int]]
+
+
+def _second_by_second(setting: Setting, size: Size, say: Say) -> dict[str, list[Told]]:
+    """By plan, for each set of queries: the CPU seconds of each second of stream, whose results
+    were told then, and the frequencies."""
+    setting = replace(setting, n=_shrunk(setting, size))
+    say(f"latency of the engine: x = {setting.x}, n = {setting.n:,}, k to {setting.ks[1]}")
+    stream = streams.synthetic(setting.n + setting.n * size.latency_seconds // WIDTH)
+    sets = _sets(setting, size)[: size.latency_sets]
+    return {plan: [_followed(stream, setting, plan, asked) for asked in sets] for plan in ORDER}
+
+
+def _followed(stream: Stream, setting: Setting, plan: str, asked: Sequence[Demand]) -> Told:
+    operator = _shared(stream, setting, plan, asked)
+    every, a_second = WIDTH * SECOND // setting.n, setting.n // WIDTH
+    steps, told = [], []
+    for start in (0, *range(setting.n, len(stream.score) - a_second + 1, a_second)):
+        stop = start + a_second if start else setting.n
+        places = slice(start, stop)
+        times = np.arange(start, stop) * every
+        began = time.process_time()
+        operator.observe(stream.score[places], times, doubt=stream.doubt(places))
+        reported = operator.advance(stop * every)
+        if start:  # before, the window was filled
+            steps.append(time.process_time() - began)
+            told.append([] if reported.ask is None else reported.ask.tolist())
+    return steps, told, [d.frequency for d in asked]
 
 
 # -- the figures ----------------------------------------------------------------------------------

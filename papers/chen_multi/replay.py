@@ -33,3 +33,30 @@ def replay(
             late[name] += max(0.0, free - last[name] - frequency[name])
             last[name] = free
     return {"delay": waited / max(1, results), "late": sum(late.values()) / len(late)}
+
+
+def queued(
+    steps: Sequence[float], told: Sequence[Sequence[int]], frequencies: Sequence[int], slow: float
+) -> dict[str, float]:
+    """The same of measured seconds: what each takes, so many times slower, and who gets a result
+    in it; *load* is what share of the time the machine is busy.
+
+    >>> queued([0.75, 0.75], [[0], [0]], [1], slow=2.0)
+    {'delay': 1.75, 'late': 0.5, 'load': 1.5}
+    """
+    free, waited, results = 0.0, 0.0, 0
+    last: dict[int, float] = {}
+    late = [0.0] * len(frequencies)
+    for now, (taken, names) in enumerate(zip(steps, told, strict=True), 1):
+        free = max(free, now) + slow * taken
+        waited += (free - now) * len(names)
+        results += len(names)
+        for name in names:
+            # Of the first result of a query it is not known how long it has been waited for.
+            late[name] += max(0.0, free - last.get(name, free) - frequencies[name])
+            last[name] = free
+    return {
+        "delay": waited / max(1, results),
+        "late": sum(late) / len(late),
+        "load": slow * sum(steps) / len(steps),
+    }

@@ -38,8 +38,9 @@ def obtain(size: str, say: Callable[[str], None]) -> dict[str, Any]:
         "weights": experiments.weighted(chosen, say),
         "growth": experiments.growth(chosen, say),
         "real": experiments.real(chosen, say),
+        "memory": experiments.memory(chosen, say),
     }
-    return obtained | {"claims": claims.verdicts(obtained)}
+    return obtained
 
 
 PAPER = reproduction.Paper(
@@ -47,6 +48,7 @@ PAPER = reproduction.Paper(
     home=HERE,
     obtain=obtain,
     golden=golden.golden,
+    judge=claims.verdicts,
     draw=pictures.draw,
     pictures={
         "example.png": "Scores of the flows, instances, Figure 2",

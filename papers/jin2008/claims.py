@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import log, log2, log10
 from typing import Any
 
 from papers.jin2008.example import EXPECTED, MEANINGS, SYNOPSES
+
+from papers.reproduction import judged
 
 CLAIMS = EXPECTED["claims"]
 #: "About linear": a power of k that is no further from 1 than this.
@@ -14,8 +17,10 @@ LINEAR = 0.2
 SMALL = 0.01
 #: "2 to 3 orders of magnitude": this factor at least.
 ORDERS = 100
-#: "Comparable": less than an order of magnitude apart.
-COMPARABLE = 10
+#: "Basically comparable": less than this factor apart, "significantly smaller" than CSQ: by more.
+COMPARABLE, SIGNIFICANT = 5, 1.5
+#: "Considerably less": at most this share.
+CONSIDERABLY = 1 / 2
 #: "Stays the same": no more than this factor; the window has grown hundreds of times.
 SAME = 1.25
 #: "No faster than the bound": measured growth over that of the bound.
@@ -28,10 +33,11 @@ STEADY = 1.5
 SMALL_ONES = ("CCSQ", "SCSQ", "SCSQ-Buffer")
 OTHERS = tuple(meaning for meaning in MEANINGS if meaning != "Pk-topk")
 Runs = list[dict[str, Any]]
+_entry = partial(judged, CLAIMS)
 
 
 def verdicts(obtained: dict[str, Any]) -> list[dict[str, Any]]:
-    """One entry for each claim: where it stands, what it says, what was obtained, whether shown."""
+    """One entry for each claim: where it stands, what it says, what was obtained, the verdict."""
     main = obtained["synthetic"]["Pk-topk"]
     judged = panel(main)
     agrees = obtained["example"]["agreement"]
@@ -51,17 +57,6 @@ def verdicts(obtained: dict[str, Any]) -> list[dict[str, Any]]:
         _segments(obtained["segments"]),
         _table_2(main, obtained["compact"]["runs"]),
     ]  # fmt: skip
-
-
-def _entry(name: str, got: str, shown: bool) -> dict[str, Any]:
-    claim = CLAIMS[name]
-    return {
-        "claim": name,
-        "source": claim["source"],
-        "paper": claim["text"],
-        "obtained": got,
-        "shown": bool(shown),
-    }
 
 
 def by_synopsis(runs: Runs, key: str, value: str) -> dict[str, dict[int, float]]:
@@ -161,7 +156,7 @@ def _space_csq(over_k: Values, over_window: Values) -> tuple[str, bool]:
     )
     # The smallest window is the exception that the paper makes.
     larger = [share for w, share in shares.items() if w > min(shares)]
-    return got, max(larger + list(shares_k.values())) < 1
+    return got, max(larger + list(shares_k.values())) <= CONSIDERABLY
 
 
 def _space_small(over_k: Values, over_window: Values) -> tuple[str, bool]:
@@ -190,7 +185,7 @@ def _space_alike(over_k: Values, over_window: Values) -> tuple[str, bool]:
         f"the largest of the three is {min(apart):.1f} to {max(apart):.1f} times the smallest;"
         f" CSQ {min(behind):.1f} to {max(behind):.1f} times the largest"
     )
-    return got, max(apart) < COMPARABLE and min(behind) > 1
+    return got, max(apart) < COMPARABLE and min(behind) > SIGNIFICANT
 
 
 def _space_bs(over_k: Values) -> tuple[str, bool]:

@@ -41,7 +41,7 @@ def obtain(size: str, say: Callable[[str], None]) -> dict[str, Any]:
             for meaning in example.MEANINGS
         },
     }
-    return obtained | {"claims": claims.verdicts(obtained)}
+    return obtained
 
 
 PAPER = reproduction.Paper(
@@ -49,6 +49,7 @@ PAPER = reproduction.Paper(
     home=HERE,
     obtain=obtain,
     golden=golden.golden,
+    judge=claims.verdicts,
     draw=pictures.draw,
     pictures={
         "example.png": "The examples",

@@ -22,6 +22,10 @@ from crestline.types import Floats
 Say = Callable[[str], None]
 ALGORITHMS = ("PA", "RAPF", "SAPF", "RASF", "SASF", "RA", "SA")
 WITHOUT_THRESHOLD = ("RA", "SA")
+#: All that have a threshold. RAPF2 is RAPF with the longest buffer there can be.
+INDEXED = ("PA", "RAPF2", "RAPF", "SAPF", "RARF", "SARF", "RASF", "SASF")
+#: The streams of Figure 9; all but the last are those of Figure 10.
+FIGURE_9 = ("uniform", "clustered", "stations, shuffled", "stations")
 
 
 def table_iii() -> dict[str, Any]:
@@ -42,17 +46,37 @@ def table_iii() -> dict[str, Any]:
     return rows
 
 
-def _measured(
-    size: Size, algorithm: str, queries: int, grid: bool, points: Floats
-) -> dict[str, Any]:
+def _standing(
+    size: Size, algorithm: str, queries: int, k: int, n: int, b: int, resolution: int | None,
+    points: Floats,
+) -> StandingQueries:  # fmt: skip
+    """Queries at points of the stream, their windows filled."""
+    longest = algorithm == "RAPF2"
     run = StandingQueries(
-        points.shape[1], algorithm=algorithm, resolution=None if grid else 1, buffer=size.b,
-        gamma=size.gamma, error=size.sigma,
+        points.shape[1], algorithm="RAPF" if longest else algorithm, resolution=resolution,
+        buffer=n // 2 if longest else min(b, n // 2), gamma=size.gamma, error=size.sigma,
     )  # fmt: skip
     for number in range(queries):
         point = stream.query_of(points, number)
-        run.add(Distance(tuple(point.tolist())), k=size.k, window=size.many_n)
-    run.observe(points[: size.many_n])
+        run.add(Distance(tuple(point.tolist())), k=k, window=n)
+    run.observe(points[:n])
+    return run
+
+
+def _measured(
+    size: Size,
+    algorithm: str,
+    queries: int,
+    grid: bool,
+    points: Floats,
+    k: int | None = None,
+    resolution: int | None = None,
+    seconds: float | None = None,
+) -> dict[str, Any]:
+    run = _standing(
+        size, algorithm, queries, k or size.k, size.many_n, size.b, resolution if grid else 1,
+        points,
+    )  # fmt: skip
     touched, spent, records = run.touched, 0.0, 0
     for first in range(size.many_n, len(points), size.many_batch):
         part = points[first : first + size.many_batch]
@@ -60,7 +84,7 @@ def _measured(
         run.observe(part)
         spent += time.process_time() - started
         records += len(part)
-        if spent > size.many_seconds:
+        if spent > (seconds or size.many_seconds):
             break
     return {
         "algorithm": algorithm,
@@ -118,3 +142,53 @@ def by_kind(size: Size, say: Say) -> dict[str, Any]:
         points = stream.points(kind, size.many_n + size.many_measured)
         found[kind] = _both(size, size.queries_by_dimensions, points)
     return found
+
+
+def many_by_k(size: Size, say: Say) -> dict[str, Any]:
+    """Figures 9 and 10: growing k, with the grid and, for a few, without; by stream."""
+    found: dict[str, Any] = {}
+    for kind in FIGURE_9:
+        points = stream.points(kind, size.many_n + size.many_measured)
+        runs = []
+        for grid, ks, names in (
+            (True, size.many_ks, INDEXED),
+            (False, size.plain_ks if kind in stream.RANDOM_ORDER else (), ("PA", "RAPF", "SASF")),
+        ):
+            for k in ks:
+                say(f"many queries: {kind}, k = {k}{'' if grid else ', without grid'}")
+                for name in names:
+                    run = _measured(
+                        size, name, size.queries_by_k, grid, points, k, seconds=size.by_k_seconds
+                    )
+                    runs.append({"k": k} | run | {"algorithm": name})
+        found[kind] = runs
+    return {"n": size.many_n, "queries": size.queries_by_k, "runs": found}
+
+
+def by_resolution(size: Size, say: Say) -> dict[str, Any]:
+    """Figure 11(b): grids of growing resolution, in four dimensions."""
+    points = stream.points("uniform", size.many_n + size.many_measured, 4)
+    found = []
+    for resolution in size.resolutions:
+        say(f"many queries: resolution {resolution}")
+        for name in ("PA", "RAPF", "SAPF", "RASF", "SASF"):
+            found.append(
+                _measured(size, name, size.queries_by_k, True, points, resolution=resolution)
+            )
+    return {"n": size.many_n, "queries": size.queries_by_k, "runs": found}
+
+
+def stored(size: Size, say: Say) -> dict[str, Any]:
+    """Figure 12(a): distinct objects in memory for each query, without a grid. An object is stored
+    once, however many queries refer to it; those of the recent buffer are stored anyway."""
+    share = size.stored_share
+    n, b, queries = size.n // share, size.b // share, 400 // share
+    points = stream.points("uniform", 3 * n // 2)
+    found = []
+    for k in size.ks:
+        say(f"objects stored: k = {k}")
+        for name in ("SA", "RA", "SASF", "SAPF", "RAPF", "PA"):
+            run = _standing(size, name, queries, k, n, b, 1, points)
+            run.observe(points[n:])
+            found.append({"k": k, "algorithm": name, "objects": len(run.ids()) / queries})
+    return {"n": n, "b": b, "queries": queries, "runs": found}

@@ -9,7 +9,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
-from papers.pripuzic2015.claims import by_algorithm, relaxed_size, split, strict_size
+from papers.pripuzic2015.claims import relaxed_size, strict_size
+from papers.pripuzic2015.judging import by_algorithm, split
 from papers.pripuzic2015.example import EXAMPLE, SCORES
 
 #: One colour and one marker for each algorithm, everywhere; the kind of filter tells the colour,

@@ -57,8 +57,11 @@ def obtain(size: str, say: Callable[[str], None]) -> dict[str, Any]:
         "by_queries": many.by_queries(chosen, say),
         "by_dimensions": many.by_dimensions(chosen, say),
         "by_kind": many.by_kind(chosen, say),
+        "many_by_k": many.many_by_k(chosen, say),
+        "by_resolution": many.by_resolution(chosen, say),
+        "stored": many.stored(chosen, say),
     }
-    return obtained | {"claims": claims.verdicts(obtained)}
+    return obtained
 
 
 PAPER = reproduction.Paper(
@@ -66,6 +69,7 @@ PAPER = reproduction.Paper(
     home=HERE,
     obtain=obtain,
     golden=golden.golden,
+    judge=claims.verdicts,
     draw=pictures.draw,
     pictures={
         "example.png": "The running example",

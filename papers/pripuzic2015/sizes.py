@@ -49,6 +49,13 @@ class Size:
     queries: tuple[int, ...] = (10, 50, 100, 200, 400)
     dimensions: tuple[int, ...] = (2, 4, 6, 8, 10)
     queries_by_dimensions: int = 100
+    # many queries over k, resolutions of the grid, objects stored
+    queries_by_k: int = 400
+    many_ks: tuple[int, ...] = (1, 9, 81)
+    plain_ks: tuple[int, ...] = (1, 81)  # without a grid, where it takes long
+    by_k_seconds: float = 0.25
+    resolutions: tuple[int, ...] = (2, 4, 6, 7, 8, 9, 10, 11)
+    stored_share: int = 4  # the paper's n, b and number of queries, all divided by it
 
 
 SIZES = {
@@ -60,11 +67,13 @@ SIZES = {
         smaller_batch=20_000, most_seconds=0.2, least_seconds=0.02, ns=(5_000, 10_000, 20_000),
         bs=(500, 2_000, 5_000), gammas=(0.0, 0.2, 0.5), places=1, many_n=4_000,
         many_measured=4_000, many_batch=2_000, many_seconds=0.1, queries=(10, 40),
-        dimensions=(2, 4), queries_by_dimensions=20,
+        dimensions=(2, 4), queries_by_dimensions=20, queries_by_k=40, many_ks=(1, 9, 27),
+        plain_ks=(1, 27), by_k_seconds=0.05, resolutions=(2, 6, 10), stored_share=40,
     ),
     "default": Size(),
     "full": Size(
         runs=1_000, fewer_runs=200, kept_windows=60, measured=480_000, most_seconds=4.0,
         least_seconds=0.5, places=4, many_n=40_000, many_measured=100_000, many_seconds=2.0,
+        by_k_seconds=2.0, many_ks=(1, 3, 9, 27, 81), plain_ks=(1, 9, 81), stored_share=1,
     ),
 }  # fmt: skip

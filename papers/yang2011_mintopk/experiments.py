@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from benchmarks.held import held_bytes
+from papers.yang2011_mintopk import recomputation
 from papers.yang2011_mintopk.stream import Trades
 
 from crestline.certain import SMA, TMA, MinTopK, Naive, PreTopK
@@ -49,6 +51,10 @@ class Size:
     seconds: tuple[int, ...] = (1, 10, 100)
     seconds_window: int = 1_000
     responses: int = 1_000
+    # who enters SMA's skyband: so many slides are counted
+    recomputed_slides: tuple[int, ...] = (100, 1_000)
+    # bytes: PreTopk takes minutes to fill a window of shorter slides
+    least_bytes_slide: int = 1_000
 
 
 SIZES = {
@@ -56,7 +62,7 @@ SIZES = {
         window=50_000, slide=5_000, slides=10, naive_slides=1, ks=(10, 100, 500), k=200,
         windows=(1_000, 10_000, 50_000), fixed_slide=2_000, wider=(20_000, 60_000, 200_000),
         slide_sizes=(100, 1_000, 5_000), kept_panes=(10, 100), kept_ks=(10, 100), kept_slides=200,
-        responses=100,
+        responses=100, recomputed_slides=(50, 200),
     ),
     "default": Size(),
     "full": Size(slides=100, naive_slides=10, kept_slides=2_000, responses=10_000),
@@ -245,3 +251,52 @@ def _spread(milliseconds: Floats, records: Ints) -> dict[str, Any]:
         "mean_ms": float(milliseconds.mean()),
         "sd_ms": float(milliseconds.std()),
     }
+
+
+def recomputed(size: Size, say: Say) -> list[dict[str, Any]]:
+    """Recomputations a slide by the two rules of who enters SMA's skyband, on random scores."""
+    found = []
+    panes = size.window // size.slide
+    for k in size.ks:
+        for slides in size.recomputed_slides:
+            say(f"recomputations, counted: k = {k:,}, {slides:,} slides")
+            scores = recomputation.best_of_slides(k, size.slide, panes, slides, seed=k)
+            for rule in recomputation.RULES:
+                rate = recomputation.rate(rule, k, panes, scores)
+                found.append({"rule": rule, "k": k, "slides": slides, "a_slide": rate})
+    return found
+
+
+def held(size: Size, trades: Trades, say: Say) -> dict[str, Any]:
+    """Figures 8, 10 and 12: bytes held once the window is full."""
+    usual = size.k, size.window, size.slide
+    settings = {
+        "k": [(k, size.window, size.slide) for k in size.ks],
+        "window": [(size.k, window, window // 10) for window in size.windows],
+        "slide": [
+            (size.k, size.window, slide)
+            for slide in size.slide_sizes
+            if slide >= size.least_bytes_slide
+        ],
+    }
+    known: dict[tuple[int, int, int], dict[str, int]] = {}
+    for k, window, slide in dict.fromkeys([usual, *sum(settings.values(), [])]):
+        say(f"bytes: k = {k:,}, window {window:,}, slide {slide:,}")
+        scores = trades.longer(window + slide)
+        known[k, window, slide] = {name: _held(name, k, window, slide, scores) for name in RIVALS}
+    return {
+        panel: [
+            {"k": k, "window": window, "slide": slide, "algorithm": name, "bytes": count}
+            for k, window, slide in rows
+            for name, count in known[k, window, slide].items()
+        ]
+        for panel, rows in settings.items()
+    }
+
+
+def _held(name: str, k: int, window: int, slide: int, scores: Floats) -> int:
+    operator = ALGORITHMS[name](k=k, window=window, slide=slide)
+    for first in range(0, len(scores), batch_of(slide)):
+        operator.observe(scores[first : first + batch_of(slide)])
+        operator.advance()
+    return held_bytes(operator)

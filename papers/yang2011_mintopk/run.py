@@ -37,8 +37,10 @@ def obtain(size: str, say: Callable[[str], None]) -> dict[str, Any]:
         "by_window": experiments.by_window(chosen, trades, say),
         "by_slide": experiments.by_slide(chosen, trades, say),
         "by_arrival": experiments.by_arrival(chosen, trades, say),
+        "recomputed": experiments.recomputed(chosen, say),
+        "held": experiments.held(chosen, trades, say),
     }
-    return obtained | {"claims": claims.verdicts(obtained)}
+    return obtained
 
 
 PAPER = reproduction.Paper(
@@ -46,6 +48,7 @@ PAPER = reproduction.Paper(
     home=HERE,
     obtain=obtain,
     golden=golden.golden,
+    judge=claims.verdicts,
     draw=pictures.draw,
     pictures={
         "example.png": "The running example",

@@ -26,7 +26,7 @@ class MadeUp:
         folder.mkdir(parents=True)
         obtained = {
             "size": size,
-            "claims": [{"shown": True}, {"shown": False}],
+            "claims": [{"verdict": "shown"}, {"verdict": "not shown"}],
             "golden": [{"verdict": "erratum"}, {"verdict": "equal"}, {"verdict": "differs"}],
         }
         (folder / "obtained.json").write_text(json.dumps(obtained))

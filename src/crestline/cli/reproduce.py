@@ -111,7 +111,7 @@ def _line(outcome: Any) -> str:
     if outcome.obtained is None:
         return f"{outcome.paper.name}: FAILED, {outcome.failure}"
     claims, numbers = outcome.obtained["claims"], outcome.obtained["golden"]
-    shown = sum(one["shown"] for one in claims)
+    shown = sum(one["verdict"] == "shown" for one in claims)
     right = sum(one["verdict"] != "differs" for one in numbers)
     return (
         f"{outcome.paper.name}: {right} of {len(numbers)} golden numbers,"
