@@ -79,11 +79,7 @@ class Paper:
         reasons = self.reasons
         return [
             one
-            | {
-                "reason": ""
-                if one["verdict"] == SHOWN
-                else reasons.get(one["claim"], NO_REASON)
-            }
+            | {"reason": "" if one["verdict"] == SHOWN else reasons.get(one["claim"], NO_REASON)}
             for one in obtained["claims"]
         ]
 

@@ -13,7 +13,6 @@ from typing import Any
 
 from papers.chen_multi.example import EXPECTED
 from papers.chen_multi.experiments import ORDER
-
 from papers.reproduction import judged
 
 CLAIMS = EXPECTED["claims"]
@@ -215,9 +214,7 @@ def _throughput(name: str, runs: Runs) -> dict[str, Any]:
         f" (x = {last}); DP and GREEDY at most {near:.2f} times apart"
     )
     if not name.endswith("_engine"):
-        due = {
-            run["plan"]: {last: run["needed"] / run["cost"]} for run in runs if run["x"] == last
-        }
+        due = {run["plan"]: {last: run["needed"] / run["cost"]} for run in runs if run["x"] == last}
         got += (
             ". Shared plans give results more often than asked for; counting only those that are"
             f" due: {_told(due, last)} (x = {last})"

@@ -268,9 +268,7 @@ def _engine(
     return spent / seconds, (operator.work - work) / seconds
 
 
-def _shared(
-    stream: Stream, setting: Setting, plan: str, asked: Sequence[Demand]
-) -> SharedWorlds:
+def _shared(stream: Stream, setting: Setting, plan: str, asked: Sequence[Demand]) -> SharedWorlds:
     # Not from the beginning on: what happens before the window is full is not measured.
     schedule = Schedule(
         plan, [Demand(d.name, d.frequency * SECOND, d.k) for d in asked], WIDTH * SECOND // 2

@@ -68,9 +68,9 @@ PAPER = reproduction.Paper(
         "planning.png": "Planning",
         "ratios.png": "Table 9, and GREEDY against DP",
     },
-    preface="Of Chen et al., cost, throughput and latency are judged twice. *Walks* are computations"
-    " over whole windows as the paper has them, written for this report and no part of Crestline."
-    " *Engine* is Crestline's own, which looks at no more records than it must.",
+    preface="Of Chen et al., cost, throughput and latency are judged twice. `Walks` go through"
+    " whole windows, as the paper computes; they were written for this report and are no part of"
+    " Crestline. `Engine` is Crestline itself, which looks at no more records than it must.",
 )
 
 if __name__ == "__main__":

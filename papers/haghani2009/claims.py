@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from papers.haghani2009.example import EXPECTED
 from papers.haghani2009.experiments import EPSILON, OPERATORS
-
 from papers.reproduction import judged
 
 CLAIMS = EXPECTED["claims"]
@@ -77,11 +76,12 @@ def kept(row: dict[str, Any], method: str) -> float:
 
 
 def line(xs: list[float], ys: list[float]) -> tuple[float, float, float]:
-    """Slope, intercept and R^2 of the line with the least squares."""
+    """Slope, intercept and R^2 of the line with the least squares; 1 where all are equal."""
     slope, intercept = np.polyfit(xs, ys, 1)
     rest = np.array(ys) - (slope * np.array(xs) + intercept)
-    whole = np.array(ys) - np.mean(ys)
-    return float(slope), float(intercept), 1 - float((rest**2).sum() / (whole**2).sum())
+    whole = float(((np.array(ys) - np.mean(ys)) ** 2).sum())
+    fit = 1 - float((rest**2).sum()) / whole if whole > 0 else 1.0
+    return float(slope), float(intercept), fit
 
 
 def _golden(name: str, agrees: bool, got: str) -> dict[str, Any]:
@@ -108,7 +108,9 @@ def _control(rows: Rows, varied: str) -> str:
         for row in rows
         if row["control"] is not None
     ]
-    return f"; its control group besides {', '.join(told)}" if told else "; no control group counted"
+    return (
+        f"; its control group besides {', '.join(told)}" if told else "; no control group counted"
+    )
 
 
 def _rising(values: list[float]) -> bool:

@@ -7,7 +7,6 @@ from math import log, log2, log10
 from typing import Any
 
 from papers.jin2008.example import EXPECTED, MEANINGS, SYNOPSES
-
 from papers.reproduction import judged
 
 CLAIMS = EXPECTED["claims"]

@@ -253,15 +253,16 @@ def _by_queries(runs: Runs) -> list[dict[str, Any]]:
         )
     cost = by_algorithm(split(runs, True), "queries", "microseconds")
     grows = all(of[max(of)] > of[min(of)] for of in cost.values())
+    linear = min(map(_line_fit, cost.values())) >= LINEAR
     best = {u: min((of[u], who) for who, of in cost.items())[1] for u in cost["PA"]}
     return [
-        entry("by_queries", "; ".join(told), grows and min(map(_line_fit, cost.values())) >= LINEAR),
+        entry("by_queries", "; ".join(told), grows and linear),
         entry(
             "by_queries_best",
             "fastest with grid: " + ", ".join(f"{who} ({u} queries)" for u, who in best.items()),
             set(best.values()) == {"PA"},
         ),
-    ]  # fmt: skip
+    ]
 
 
 # -- Figure 12(a): objects stored -----------------------------------------------------------------

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 from papers.pripuzic2015.example import EXPECTED
-
 from papers.reproduction import judged
 
 CLAIMS = EXPECTED["claims"]

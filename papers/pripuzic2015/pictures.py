@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 from papers.pripuzic2015.claims import relaxed_size, strict_size
-from papers.pripuzic2015.judging import by_algorithm, split
 from papers.pripuzic2015.example import EXAMPLE, SCORES
+from papers.pripuzic2015.judging import by_algorithm, split
 
 #: One colour and one marker for each algorithm, everywhere; the kind of filter tells the colour,
 #: a strict band is dashed.
@@ -246,7 +246,7 @@ def kept(runs: list[dict[str, Any]]) -> Figure:
     ks = np.unique([run["k"] for run in mine])
     by_k.plot(ks, [strict_size(k, n) for k in ks], color="#333333", linestyle="--",
               label="k (1 + H$_n$ − H$_k$)")  # fmt: skip
-    by_k.plot(ks, [relaxed_size(k, n, usual) for k in ks], color="#333333",
+    by_k.plot(ks, [relaxed_size(k, usual, strict_size(k, n)) for k in ks], color="#333333",
               label="Lemma 4.9 with it")  # fmt: skip
     by_k.plot(ks, [k * np.log(n / k) for k in ks], color="#b3261e", linestyle=":",
               label="k ln(n/k), the paper's")  # fmt: skip
@@ -262,8 +262,8 @@ def kept(runs: list[dict[str, Any]]) -> Figure:
     k = max(ks)
     mine = [run for run in runs if run["n"] == n and run["k"] == k]
     gammas = np.unique([run["gamma"] for run in mine])
-    by_gamma.plot(gammas, [relaxed_size(k, n, gamma) for gamma in gammas], color="#333333",
-                  label="Lemma 4.9")  # fmt: skip
+    lemma = [relaxed_size(k, gamma, strict_size(k, n)) for gamma in gammas]
+    by_gamma.plot(gammas, lemma, color="#333333", label="Lemma 4.9")
     by_gamma.axhline(strict_size(k, n), color="#333333", linestyle="--", label="SA's formula")
     for name, marker in (("SA", "s"), ("RA", "o")):
         points = sorted((run["gamma"], run["mean"]) for run in mine if run["algorithm"] == name)

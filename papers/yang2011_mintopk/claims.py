@@ -5,9 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from papers.yang2011_mintopk.example import EXPECTED
-
 from papers.reproduction import judged
+from papers.yang2011_mintopk.example import EXPECTED
 
 CLAIMS = EXPECTED["claims"]
 #: A mean number of records is met if ours is no further from it than this share.
@@ -101,7 +100,9 @@ def _kept(runs: Runs) -> list[dict[str, Any]]:
     told = ", ".join(f"{mean:.2f} k for C = {panes:,}" for panes, mean in averages.items())
     formula = max(abs(run["mean"] / run["h"] - 1) for run in runs)
     furthest = max(abs(run["mean"] / EXPECTED["kept"]["paper_average"] - 1) for run in runs)
-    rising, falling = ({run[which] / run["panes"] for run in runs} for which in ("rising", "falling"))
+    rising, falling = (
+        {run[which] / run["panes"] for run in runs} for which in ("rising", "falling")
+    )
     extremes = falling == {1.0} and all(run["rising"] == 1 for run in runs)
     return [
         _entry("kept", f"{told}; k H_C within {formula:.1%}", furthest <= TOLERANCE),
@@ -257,9 +258,7 @@ def _response(runs: Runs) -> list[dict[str, Any]]:
         f"{name} " + ", ".join(f"{v:.2f} ({s} s)" for s, v in zip(seconds, of, strict=True))
         for name, of in relative.items()
     )
-    falls = all(
-        a > b for of in relative.values() for a, b in zip(of, of[1:], strict=False)
-    )
+    falls = all(a > b for of in relative.values() for a, b in zip(of, of[1:], strict=False))
     return [
         _entry(
             "response",

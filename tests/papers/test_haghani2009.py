@@ -251,7 +251,7 @@ def test_all_experiments_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     obtained = run.PAPER.run("quick", lambda line: None, tmp_path)
     assert json.loads((tmp_path / "obtained.json").read_text()) == obtained
     assert {one["verdict"] for one in obtained["golden"]} <= {"equal", "erratum"}
-    claims = {one["claim"]: one["shown"] for one in obtained["claims"]}
+    claims = {one["claim"]: one["verdict"] == "shown" for one in obtained["claims"]}
     assert claims.keys() == {*run.example.EXPECTED["claims"]}
     assert all(claims[name] for name in ("flows", "figure_2", "dominance", "theorem_1", "lemma_1"))
     rows = [row for of in obtained["tables"].values() for row in of]
@@ -262,4 +262,7 @@ def test_all_experiments_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         assert row["k"] <= min(items.values())
         assert (row["precision"]["EAA"], row["error"]["EAA"]) == (1.0, 0.0)
         assert all(0 <= precision <= 1 for precision in row["precision"].values())
+    for row in [row for of in obtained["memory"].values() for row in of]:
+        assert row["items"]["SLA"] == row["window"] >= row["control"] > 0
+        assert 0 < row["sketches"] < row["bytes"]["CORRELATED"]
     assert all((tmp_path / name).stat().st_size > 10_000 for name in run.PAPER.pictures)

@@ -18,25 +18,23 @@ MACHINE = {
 }  # fmt: skip
 
 
-def claim(name: str, shown: bool) -> dict[str, Any]:
-    return {
-        "claim": name, "source": "Figure 1", "paper": "small | fast", "obtained": "<2>",
-        "shown": shown,
-    }  # fmt: skip
-
-
 def made_up(home: Path, pictures: tuple[str, ...] = ("one.png",)) -> Any:
-    """A paper of two claims and three numbers."""
-    from papers.reproduction import Paper, golden
+    """A paper of four claims and three numbers."""
+    from papers.reproduction import Paper, golden, judged
 
     home.mkdir(parents=True, exist_ok=True)
     (home / "expected.json").write_text('{"paper": "Nobody: Nothing. 2026"}')
-    (home / "reasons.json").write_text('{"second": "the moon was full"}')
+    (home / "reasons.json").write_text('{"2": "the moon was full", "4": "no telescope"}')
 
     def obtain(size: str, say: Any) -> dict[str, Any]:
         say(f"running {size}")
-        claims = [claim("first", True), claim("second", False), claim("third", False)]
-        return {"size": size, "stream": "none", "machine": MACHINE, "claims": claims}
+        later = {"stars": {"size": "quick", "date": "2026-01-03"}}
+        return {"size": size, "stream": "none", "machine": MACHINE, "later": later}
+
+    def judge(obtained: dict[str, Any]) -> list[dict[str, Any]]:
+        shown = {"1": obtained["stream"] == "none", "2": False, "3": False, "4": None}
+        claims = {name: {"source": "Figure 1", "text": "small | fast"} for name in shown}
+        return [judged(claims, name, "<2>", verdict) for name, verdict in shown.items()]
 
     def numbers(obtained: dict[str, Any]) -> list[dict[str, Any]]:
         return [
@@ -49,7 +47,10 @@ def made_up(home: Path, pictures: tuple[str, ...] = ("one.png",)) -> Any:
         for name in pictures:
             (folder / name).write_bytes(b"png")
 
-    return Paper("Nobody 2026", home, obtain, numbers, draw, {"one.png": "One <thing>"})
+    return Paper(
+        "Nobody 2026", home, obtain, numbers, judge, draw, {"one.png": "One <thing>"},
+        preface="By `nobody`.",
+    )  # fmt: skip
 
 
 def reported(tmp_path: Path, outcomes: list[Any]) -> tuple[str, str]:
@@ -71,17 +72,29 @@ def test_the_report_has_the_papers_value_ours_and_the_verdict(tmp_path: Path) ->
     assert r"| Figure 1 | small \| fast | \<2> | shown |" in rows
     assert r"| Figure 1 | small \| fast | \<2> | not shown: the moon was full |" in rows
     assert r"| Figure 1 | small \| fast | \<2> | not shown: no reason known yet |" in rows
+    assert r"| Figure 1 | small \| fast | \<2> | not measured: no telescope |" in rows
+    assert markdown.splitlines()[2] == "By `nobody`."
+    assert "Measured apart from that run: `stars` (quick size, 2026-01-03)." in markdown
     assert "| Table 1 | a | 1 | the same | equal |" in rows
     assert "| Table 1 | b | 0.173 | 0.146 | the paper errs: it adds up to 0.146 |" in rows
     assert "| Table 1 | c | {1, 2} | {1, 3} | differs |" in rows
     assert "1 equal, 1 where the paper errs, 1 DIFFER" in markdown
-    assert "1 shown, 2 not shown" in markdown
+    assert "1 shown, 2 not shown, 1 not measured" in markdown
     assert "2 x a cpu" in markdown and "2026-01-02" in markdown
     assert "![One <thing>](nobody/one.png)" in markdown
     assert '<td><b class="bad">not shown</b>: the moon was full</td>' in html
     assert "&lt;2&gt;" in html and "<2>" not in html
     assert "data:image/png;base64,cG5n" in html  # stands alone
     assert not re.search(r"(src|href)=.?(?!.?data:)", html)
+
+
+def test_claims_are_judged_again_when_figures_are_loaded(tmp_path: Path) -> None:
+    """A report from earlier figures has today's verdicts, not those that lie beside the figures."""
+    paper = made_up(tmp_path / "nobody")
+    paper.run("default", lambda line: None, tmp_path / "nobody")
+    file = tmp_path / "nobody" / "obtained.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"stream": "another"}))
+    assert paper.load(tmp_path / "nobody")["claims"][0]["verdict"] == "not shown"
 
 
 def test_a_failure_is_told_and_the_others_are_there(tmp_path: Path) -> None:
@@ -125,7 +138,9 @@ def test_the_committed_run_is_a_full_one_and_every_difference_has_its_reason() -
         assert {one["verdict"] for one in obtained["golden"]} <= {"equal", "erratum"}
         known = {one["claim"] for one in obtained["claims"]}
         assert set(paper.reasons) <= known
-        without = [o for o in paper.claims(obtained) if not o["shown"] and len(o["reason"]) < 40]
+        without = [
+            o for o in paper.claims(obtained) if o["verdict"] != "shown" and len(o["reason"]) < 40
+        ]
         assert without == []
         assert all((COMMITTED / name / picture).is_file() for picture in paper.pictures)
 

@@ -228,7 +228,8 @@ def test_all_experiments_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     tiny = experiments.Size(
         window=1_000, slide=100, slides=3, naive_slides=1, ks=(2, 10), k=10, windows=(500, 1_000),
         fixed_slide=100, wider=(500, 1_000), slide_sizes=(50, 100), kept_panes=(10,), kept_ks=(10,),
-        kept_slides=400, seconds=(1, 10), seconds_window=50, responses=5,
+        kept_slides=400, seconds=(1, 10), seconds_window=50, responses=5, recomputed_slides=(20,),
+        least_bytes_slide=50,
     )  # fmt: skip
     rng = np.random.default_rng(3)
     times = np.sort(rng.integers(0, 200_000_000, 20_000))
@@ -239,11 +240,43 @@ def test_all_experiments_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     obtained = run.PAPER.run("quick", lambda line: None, tmp_path)
     assert json.loads((tmp_path / "obtained.json").read_text()) == obtained
     assert {one["verdict"] for one in obtained["golden"]} <= {"equal", "erratum"}
-    shown = {one["claim"]: one["shown"] for one in obtained["claims"]}
-    assert shown["example"] and shown["kept"]
+    verdicts = {one["claim"]: one["verdict"] for one in obtained["claims"]}
+    assert verdicts["example"] == verdicts["kept_extremes"] == "shown"
+    assert verdicts["kept"] == "not shown"  # k H_C, not 2k
     sma = [one for one in obtained["by_k"]["runs"] if one["algorithm"] == "SMA"]
     assert all(one["kept_mean"] == tiny.window for one in sma)
     assert all((tmp_path / name).stat().st_size > 10_000 for name in run.PAPER.pictures)
+
+
+@given(st.integers(0, 20), st.integers(1, 12))
+def test_recomputations_counted_are_those_of_sma(seed: int, k: int) -> None:
+    """Without a grid and a skyband, by the rule alone: what reaches the last threshold enters."""
+    from papers.yang2011_mintopk.recomputation import RULES, rate
+
+    panes, slide, slides = 5, 20, 30
+    scores = np.random.default_rng(seed).permutation((panes + slides) * slide).astype(np.float64)
+    operator = SMA(k=k, window=panes * slide, slide=slide)
+    operator.observe(scores[: (panes + 1) * slide])
+    operator.advance()
+    before = operator.recomputed
+    operator.observe(scores[(panes + 1) * slide :])
+    operator.advance()
+    # SMA computes once more when the window is full, at the first slide that lets records go.
+    parts = np.split(scores, panes + slides)[1:]
+    counted = rate(RULES[0], k, panes, parts)
+    assert operator.recomputed - before == round(counted * (slides - 1))
+
+
+def test_a_threshold_that_only_falls_makes_recomputations_rare() -> None:
+    from papers.yang2011_mintopk.recomputation import RULES, best_of_slides, rate
+
+    found = {
+        (rule, slides): rate(rule, 10, 10, best_of_slides(10, 1_000, 10, slides, seed=1))
+        for rule in RULES
+        for slides in (50, 2_000)
+    }
+    assert found[RULES[0], 2_000] < 0.25 * found[RULES[0], 50]
+    assert found[RULES[1], 2_000] > 10 * found[RULES[0], 2_000]
 
 
 def test_a_longer_stream_varies_the_rounds() -> None:
