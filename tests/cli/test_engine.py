@@ -1,13 +1,21 @@
-"""The bridge to Java keeps its stack traces to itself: what matters arrives as an exception."""
+"""The bridge to Java keeps its stack traces to itself: what matters arrives as an exception, also
+that Java has gone."""
 
 from __future__ import annotations
 
 import logging
 import subprocess
 import sys
+from types import SimpleNamespace
+from unittest.mock import MagicMock
+
+import pytest
 
 from cli.command import environment
-from crestline.cli.engine import hush_the_bridge
+from crestline.cli.engine import hush_the_bridge, spark
+from crestline.core.errors import RecordError
+from crestline.spark import session
+from crestline.spark.failures import EngineError
 
 INTERRUPTED = """
 from py4j.java_gateway import GatewayClient
@@ -38,6 +46,82 @@ def test_an_interrupt_on_the_bridge_to_java_tells_no_traceback() -> None:
         env=environment(), capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert (done.stdout, done.stderr) == ("raised\n", "")
+
+
+class Process:
+    """Stands for Java's, which ends when it is waited for, or goes on."""
+
+    def __init__(self, ends: bool) -> None:
+        self._ends = ends
+
+    def wait(self, seconds: float) -> int:
+        if not self._ends:
+            raise subprocess.TimeoutExpired("java", seconds)
+        return -9
+
+
+@pytest.mark.parametrize(
+    ("ends", "failure", "told"),
+    [
+        (True, EOFError(), EngineError),
+        (True, BrokenPipeError(), EngineError),
+        (True, ValueError("Expected to read 8 bytes, got 3"), EngineError),
+        (True, RecordError("s", 1, "x", "score is NULL"), RecordError),
+        (False, ValueError("something else"), ValueError),
+    ],
+)
+def test_whatever_fails_when_java_has_gone_is_told_to_be_that(
+    monkeypatch: pytest.MonkeyPatch, ends: bool, failure: Exception, told: type[Exception]
+) -> None:
+    pyspark = pytest.importorskip("pyspark")
+    monkeypatch.setattr(session, "start", lambda *arguments: MagicMock())
+    monkeypatch.setattr(session, "stop", lambda session: None)
+    monkeypatch.setattr(pyspark.SparkContext, "_gateway", SimpleNamespace(proc=Process(ends)))
+    with pytest.raises(told) as raised, spark(None, None):
+        raise failure
+    assert ("has gone" in str(raised.value)) == (told is EngineError)
+
+
+READING = """
+import io, sys, threading, time
+import pyarrow as pa
+import pyspark
+import crestline.cli, crestline.cli.commands
+
+table, file = pa.table({"x": list(range(1000))}), io.BytesIO()
+with pa.ipc.new_stream(file, table.schema) as writer:
+    for _ in range(2000):
+        writer.write_table(table)
+
+class Socket(io.BytesIO):
+    def read(self, size=-1):
+        time.sleep(0.0001)
+        return super().read(size)
+
+def read():
+    while True:
+        pa.ipc.open_stream(pa.PythonFile(Socket(file.getvalue()), mode="r")).read_all()
+
+def app(**named):
+    for _ in range(4):
+        threading.Thread(target=read, daemon=True).start()
+    time.sleep(0.3)
+    print("told")
+    sys.exit(4)
+
+crestline.cli.commands.app = app
+crestline.cli.main()
+"""
+
+
+def test_threads_that_read_from_java_do_not_abort_the_end() -> None:
+    """As PySpark's do when Java is killed in the middle of a round."""
+    pytest.importorskip("pyspark")
+    done = subprocess.run(
+        [sys.executable, "-c", READING],
+        env=environment(), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (4, "told\n", "")
 
 
 def test_what_others_log_is_still_heard() -> None:

@@ -149,6 +149,30 @@ def test_an_interrupted_run_ends_with_130(
     assert not out.parent.exists()
 
 
+def test_a_checkpoint_that_cannot_be_written_is_told_before_spark_starts(
+    scores: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from crestline.local import named_queries
+    from crestline.spark import follow, session
+
+    def read_only(*arguments: object, **named: object) -> None:
+        raise OSError(30, "Read-only file system")
+
+    known = tmp_path / "known"
+    follow.Checkpoint.at(known, named_queries(TOP), None)
+    monkeypatch.setattr(session, "start", _never)
+    monkeypatch.setattr(follow, "TemporaryFile", read_only)
+    words = (TOP, "-s", f"s={scores}", "--follow", "--trigger", "available-now", "--checkpoint")
+    for checkpoint, why in (
+        (known, "Read-only file system"),
+        (scores, "File exists"),
+        (scores / "below" / "a file", "Not a directory"),
+    ):
+        told = crestline("run", *words, checkpoint, code=3).stderr
+        assert told.startswith(f"error: cannot write the checkpoint {checkpoint}: {why}: name")
+        assert told.count("\n") == 1
+
+
 def test_a_full_disk_is_an_error_of_the_data(
     scores: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -173,6 +173,35 @@ def test_an_interrupt_of_a_bounded_run_on_spark_leaves_nothing(tmp_path: Path) -
     _until_gone(javas)
 
 
+@pytest.mark.parametrize(
+    "kills", [1, pytest.param(20, marks=pytest.mark.stress)], ids=["once", "again and again"]
+)
+def test_java_killed_under_a_run(tmp_path: Path, kills: int) -> None:
+    """In the middle of a round, or wherever it is by then: one sentence, exit code 4."""
+    stream = tmp_path / "s"
+    stream.mkdir()
+    write("random", 300_000, stream / "1.parquet", rate=1_000)
+    for number in range(kills):
+        out = tmp_path / f"top-{number}.jsonl"
+        running = subprocess.Popen(
+            process("run", EVENTS, "-s", f"s={stream}", "--follow", "--trigger", "100 ms",
+                    "--out", out, "--checkpoint", tmp_path / str(number), "--master", "local[1]"),
+            env=environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        try:
+            _until((tmp_path / str(number) / "offsets" / "0").exists, running)
+            time.sleep(number * 0.3)
+            for java in _children(running.pid, "java"):
+                os.kill(java, signal.SIGKILL)
+            said, told = running.communicate(timeout=60)
+        finally:
+            running.kill()
+        assert (running.returncode, said) == (4, ""), told
+        assert told.startswith("error: Spark's Java process has gone")
+        assert told.count("\n") == 1 and left_behind(tmp_path) == []
+
+
 def _until(found: Callable[[], object], running: subprocess.Popen[str]) -> None:
     deadline = time.monotonic() + 120
     while not found():

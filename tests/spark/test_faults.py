@@ -9,8 +9,10 @@ import os
 import signal
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
@@ -221,6 +223,39 @@ def test_a_checkpoint_that_was_only_begun_is_begun_again(tmp_path: Path) -> None
     queries = named_queries(QUERY)
     made = Checkpoint.at(tmp_path, queries, None)
     assert Checkpoint.at(tmp_path, queries, None).id == made.id
+
+
+@pytest.mark.parametrize("closed", ["", "state"])
+def test_a_checkpoint_that_can_only_be_read_is_refused_at_once(closed: str) -> None:
+    queries = named_queries(QUERY)
+    with TemporaryDirectory() as place:  # not ``tmp_path``, where only this user may look
+        folder = Path(place, "checkpoint")
+        Checkpoint.at(folder, queries, None)
+        (folder / "state").mkdir()
+        for each in (Path(place), folder, folder / "state"):
+            each.chmod(0o777)
+        (folder / "crestline.json").chmod(0o666)
+        (folder / closed).chmod(0o555)
+        with _as_anybody(), pytest.raises(StateError) as told:
+            Checkpoint.at(folder, queries, None)
+        (folder / closed).chmod(0o777)
+        assert str(told.value).startswith(f"cannot write the checkpoint {folder}: Permission")
+        with _as_anybody():
+            assert Checkpoint.at(folder, queries, None).resumed
+        left = sorted(path.name for path in folder.rglob("*"))
+        assert left == ["crestline.json", "state"]
+
+
+@contextmanager
+def _as_anybody() -> Iterator[None]:
+    """Rights do not bind root."""
+    before = os.geteuid()
+    if before == 0:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(before)
 
 
 def test_a_damaged_state_file_is_refused(spark: Any, tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ def spark(
     master: str | None, conf: Mapping[str, str] | None, *, quiet: bool = False
 ) -> Iterator[Started]:
     """A session that is stopped at the end, unless it ran before."""
-    from crestline.spark.session import is_running, start, stop
+    from crestline.spark.session import explained, gone, is_running, start, stop
 
     hush_the_bridge()
     running = is_running()
@@ -36,6 +36,10 @@ def spark(
         session = start(master, conf)
     try:
         yield Started(session, str(session.sparkContext.master), time.monotonic() - began)
+    except Exception as error:
+        if explained(error) is None and (told := gone()) is not None:
+            raise told from error
+        raise
     finally:
         if not running:
             stop(session)

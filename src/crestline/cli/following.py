@@ -61,16 +61,14 @@ def follow(request: Request, following: Following) -> RunSummary:
     paths = _paths(request)
     results, rejects = _folders(request)
     with ExitStack() as stack:
-        resumed = False
         if following.checkpoint is None:
             folder = Path(stack.enter_context(files.scratch("crestline-")), "checkpoint")
         else:
             folder = Path(following.checkpoint)
-            resumed = folder.is_dir() and any(folder.iterdir())
         checkpoint = Checkpoint.at(folder, dict(request.queries), None)
         for parts in [*results.values(), *([rejects] if rejects else [])]:
             parts.claim(checkpoint.id, None if following.checkpoint is None else folder)
-        tally = _Tally(request, results, resumed)
+        tally = _Tally(request, results, checkpoint.resumed)
         for stream, path in paths.items():
             if not _wait_for_the_first(path, stream, following, request.quiet):
                 return tally.summary(following, rejects)

@@ -82,6 +82,10 @@ def _raised_by_a_worker(text: str) -> CrestlineError | None:
 
 # -- what Spark itself raises ---------------------------------------------------------------------
 
+GONE = (
+    "Spark's Java process has gone: it crashed or was killed, perhaps for want of memory. A run"
+    " with a checkpoint goes on from there when started again"
+)
 _NEW_CHECKPOINT = "or give a new checkpoint folder to start from the beginning"
 
 #: The first pattern that matches tells. A message may use the groups of its pattern.
@@ -209,8 +213,7 @@ _KNOWN: tuple[tuple[type[CrestlineError], re.Pattern[str], str], ...] = tuple(
         (
             EngineError,
             r"Py4JNetworkError|ConnectionRefusedError|Answer from Java side is empty",
-            "Spark's Java process has gone: it crashed or was killed, perhaps for want of memory."
-            " A run with a checkpoint goes on from there when started again",
+            GONE,
         ),
         (
             EngineError,

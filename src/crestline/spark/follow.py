@@ -14,6 +14,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -63,6 +64,8 @@ class Checkpoint:
 
     folder: Path
     identity: dict[str, Any]
+    #: Whether it was there before.
+    resumed: bool = False
 
     @property
     def id(self) -> str:
@@ -75,31 +78,44 @@ class Checkpoint:
 
     @classmethod
     def at(cls, folder: Path, queries: dict[str, Query], buckets: int | None) -> Checkpoint:
-        """The checkpoint in the folder, made if there is none; StateError if it is another's."""
+        """The checkpoint in the folder, made if there is none; StateError if it is another's, or if
+        nothing can be written there."""
         wanted = {name: str(query) for name, query in queries.items()}
         file = folder / IDENTITY
-        if file.exists():
-            return cls(folder, _checked(file, wanted, buckets))
-        if folder.is_dir() and any(entry.name != _PARTIAL for entry in folder.iterdir()):
-            raise StateError(
-                f"{folder} is no checkpoint of Crestline: name an empty or a new folder"
-            )
-        spread = any(spread_by(bundle.plan) for bundle in arrange(queries))
-        identity = {
-            "format": _FORMAT,
-            "state_version": state.VERSION,
-            "id": uuid.uuid4().hex,
-            "queries": wanted,
-            "buckets": buckets or (BUCKETS if spread else 1),
-        }
         try:
+            if file.exists():
+                identity = _checked(file, wanted, buckets)
+                _check_writable(folder)
+                return cls(folder, identity, resumed=True)
+            if folder.is_dir() and any(entry.name != _PARTIAL for entry in folder.iterdir()):
+                raise StateError(
+                    f"{folder} is no checkpoint of Crestline: name an empty or a new folder"
+                )
+            spread = any(spread_by(bundle.plan) for bundle in arrange(queries))
+            identity = {
+                "format": _FORMAT,
+                "state_version": state.VERSION,
+                "id": uuid.uuid4().hex,
+                "queries": wanted,
+                "buckets": buckets or (BUCKETS if spread else 1),
+            }
             folder.mkdir(parents=True, exist_ok=True)
             partial = folder / _PARTIAL
             partial.write_text(json.dumps(identity, indent=2))
             partial.replace(file)
         except OSError as error:
-            raise StateError(f"cannot write the checkpoint {folder}: {error.strerror}") from error
+            raise StateError(
+                f"cannot write the checkpoint {folder}: {error.strerror}: name a folder that this"
+                " user may write to"
+            ) from error
         return cls(folder, identity)
+
+
+def _check_writable(folder: Path) -> None:
+    """Try it, in the folder and in those that Spark has made: rights alone do not tell, and Spark
+    would tell it late and at length."""
+    for each in (folder, *(entry for entry in folder.iterdir() if entry.is_dir())):
+        TemporaryFile(dir=each).close()
 
 
 def _checked(file: Path, wanted: dict[str, str], buckets: int | None) -> dict[str, Any]:
@@ -109,7 +125,7 @@ def _checked(file: Path, wanted: dict[str, str], buckets: int | None) -> dict[st
         versions = (identity["format"], identity["state_version"])
         known, spread = dict(identity["queries"]), int(identity["buckets"])
         str(identity["id"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise StateError(f"{file} is damaged: use another copy, or start anew") from error
     if versions != (_FORMAT, state.VERSION):
         raise StateError(

@@ -21,12 +21,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crestline.core.unfinished import files
-from crestline.spark.failures import EngineError, explained
+from crestline.spark.failures import GONE, EngineError, explained
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["EngineError", "explained", "hush", "is_running", "start", "stop"]
+__all__ = ["EngineError", "explained", "gone", "hush", "is_running", "start", "stop"]
 
 OLDEST_JAVA = 17
 #: All cores; a task that fails, say because its Python process died, is tried four times.
@@ -37,6 +37,8 @@ _INSTALL_JAVA = (
 )
 _DRIVER_MEMORY = "2g"
 _LOOPBACK = "127.0.0.1"
+#: Seconds from the moment that a killed Java process falls silent until it has gone, at most.
+_LAST_BREATH = 2.0
 
 _PROGRESS_BAR = "spark.ui.showConsoleProgress"
 _DEFAULTS = {
@@ -108,10 +110,26 @@ def start(master: str | None = None, conf: Mapping[str, str] | None = None) -> S
             _launch(wanted)
         return _fresh(SparkSession, wanted)
     except Exception as error:
-        told = explained(error)
+        told = explained(error) or gone()
         if told is None or told is error:
             raise
         raise told from error
+
+
+def gone() -> EngineError | None:
+    """The error that the Java process of this one has ended, perhaps only just now, if it has.
+
+    What fails then depends on what was just being read from it, so the failure itself may tell
+    nothing of it."""
+    context: Any = getattr(sys.modules.get("pyspark"), "SparkContext", None)
+    process = getattr(getattr(context, "_gateway", None), "proc", None)
+    try:
+        if process is not None:
+            process.wait(_LAST_BREATH)
+            return EngineError(GONE)
+    except subprocess.TimeoutExpired:
+        pass
+    return None
 
 
 def is_running() -> bool:
