@@ -6,6 +6,8 @@ BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --disable-pip-version-check
 # Empty it (make test WORKERS=) to run the tests in one process.
 WORKERS ?= -n auto --maxprocesses 8
+# Which tests: make test TESTS='-m data tests' runs those that need the real streams.
+TESTS ?= tests
 SUITE ?= all
 PAPER ?= all
 
@@ -19,7 +21,8 @@ demo: $(VENV)/.installed java ## install Crestline and watch the top k of a stre
 	$(BIN)/crestline demo
 
 test: $(VENV)/.installed-dev java ## run the tests (not the stress tests)
-	$(BIN)/python -m pytest -q $(WORKERS) tests
+	$(BIN)/python scripts/warm_kernels.py
+	$(BIN)/python -m pytest -q $(WORKERS) $(TESTS)
 
 check: $(VENV)/.installed-dev ## ruff, strict mypy, the layers, the examples in docstrings
 	$(BIN)/ruff check
