@@ -301,6 +301,14 @@ def test_the_last_times_that_count(window: str, sign: int) -> None:
         assert (np.abs(ends) <= 2 * LIMIT).all() and (np.sign(ends) != -sign).all()
 
 
+def test_a_query_that_joins_in_the_far_future() -> None:
+    query = "SELECT TOP 1 id FROM s [RANGE 1 DAY SLIDE 1 DAY ON ts] ORDER BY x DESC"
+    session = crestline.open(query)
+    session.push(pa.table({"id": [1], "x": [1], "ts": pa.array([1 << 60], pa.timestamp("us"))}))
+    session.add(query.replace("TOP 1", "TOP 2"), name="more")
+    assert "sees records from 38504-" in session.log[-1]
+
+
 # --- files ---------------------------------------------------------------------------------------
 
 

@@ -56,4 +56,7 @@ def moment(time: int) -> str:
     >>> moment(1_381_154_640_000_000)
     '2013-10-07T14:04:00Z'
     """
-    return (_EPOCH + timedelta(microseconds=time)).isoformat().replace("+00:00", "Z")
+    try:
+        return (_EPOCH + timedelta(microseconds=time)).isoformat().replace("+00:00", "Z")
+    except OverflowError:  # beyond the years that Python has
+        return f"{np.datetime64(time, 'us')}Z"
