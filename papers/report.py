@@ -44,8 +44,8 @@ def blocks(outcomes: Sequence[Outcome], folder: Path, command: str) -> list[Bloc
         *[Paragraph(one.paper.preface) for one in outcomes if one.paper.preface],
         Paragraph(f"Written by `{command}`; do not edit. A golden number is one that a paper"
                   " prints. A claim is shown if our measurements bear it out, by bounds that stand"
-                  " at the top of its claims.py or judging.py; else the reason is beside it. Claims for which"
-                  " there are no figures are not measured, and not counted as shown."),
+                  " at the top of its claims.py or judging.py; else the reason is beside it. Claims"
+                  " for which there are no figures are not measured, and do not count as shown."),
         *_circumstances(outcomes),
         Table(
             ["paper", "golden numbers", "claims", "took"],

@@ -153,6 +153,17 @@ def test_the_committed_report_is_that_of_the_committed_figures(tmp_path: Path) -
     assert report.as_markdown(blocks) == (COMMITTED / "report.md").read_text()
 
 
+def test_the_readme_quotes_the_report() -> None:
+    """The numbers of claims and of golden numbers, as the committed figures have them."""
+    found = [paper.load(COMMITTED / name) for name, paper in papers().items()]
+    verdicts = [one["verdict"] for obtained in found for one in obtained["claims"]]
+    golden = [one["verdict"] for obtained in found for one in obtained["golden"]]
+    text = " ".join((ROOT / "README.md").read_text().split())
+    assert f"all {len(golden)} golden numbers agree but for {golden.count('erratum')} in" in text
+    assert f"{verdicts.count('shown')} of {len(verdicts)} claims are shown" in text
+    assert f"{verdicts.count('not measured')} are not measured" in text
+
+
 def test_the_figures_are_plain_numbers() -> None:
     for name in papers():
         text = (COMMITTED / name / "obtained.json").read_text()
