@@ -263,6 +263,20 @@ def test_the_cursor_is_shown_again() -> None:
     assert shown.endswith(b"interrupted: no file was written\r\n")
 
 
+def test_a_scratch_folder_goes_with_the_process(tmp_path: Path) -> None:
+    note = tmp_path / "note"
+    script = f"""
+from crestline.core.unfinished import files
+with files.scratch("crestline-") as folder:
+    open(folder + "/file", "w").close()
+    open({str(note)!r}, "w").write(folder)
+    {SAY_X}
+    time.sleep(60)
+"""
+    assert interrupted(script).returncode == 130
+    assert not Path(note.read_text()).exists()
+
+
 def test_what_was_written_is_told_and_what_cannot_be_removed_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -70,14 +70,17 @@ class Register:
     @contextmanager
     def scratch(self, prefix: str) -> Iterator[str]:
         """A folder that nobody needs once the process has ended."""
-        from tempfile import TemporaryDirectory
+        from shutil import rmtree
+        from tempfile import mkdtemp
 
-        with TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as folder:
+        with self._lock:  # in the register from its first moment to its last
+            folder = mkdtemp(prefix=prefix)
             self._scratch.add(folder)
-            try:
-                yield folder
-            finally:
-                self._scratch.discard(folder)
+        try:
+            yield folder
+        finally:
+            rmtree(folder, ignore_errors=True)
+            self._scratch.discard(folder)
 
     def give_up(self) -> str:
         """Remove what is unfinished, let nothing more appear, and say what was written."""
