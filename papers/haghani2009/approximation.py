@@ -30,8 +30,9 @@ def followed(
     With another ``weight`` than 1 probabilities count so much of what they are.
     """
     kept, seen = _Kept(k, weight), _Seen(window, records.streams)
-    columns = (records.object.tolist(), records.stream.tolist(), records.value.tolist())
     wanted = set(places.tolist())
+    seen_by = slice(max(wanted))  # what comes after the last place changes nothing
+    columns = [each[seen_by].tolist() for each in (records.object, records.stream, records.value)]
     found = []
     for number, (thing, stream, value) in enumerate(zip(*columns, strict=True)):
         seen.add(thing, stream)
