@@ -33,6 +33,7 @@ import numpy as np
 
 from crestline.certain.probable import candidate_limit
 from crestline.certain.ragged import Ragged
+from crestline.core import sound
 from crestline.core.errors import CrestlineError
 from crestline.core.operator import Reported
 from crestline.kernels.bands import PROBABLE, RELAXED, STRICT, advance_bands
@@ -550,7 +551,8 @@ class ArrivalOperator:
             state["k"], state["window"], state["slide"], only_changes=state["only_changes"],
             **state["options"],
         )  # fmt: skip
-        run.partitions, run.seen, run._timed = state["partitions"], state["seen"], state["timed"]
+        partitions = sound.length("counts", state["counts"], of=state["partitions"])
+        run.partitions, run.seen, run._timed = partitions, state["seen"], state["timed"]
         run._closed, run._fed, run._counts = state["closed"], state["fed"], state["counts"]
         for name in ("limits", "done", "shown", "bounds", "edge_kth", "edge_at"):
             setattr(run, f"_{name}", state[name])
@@ -561,7 +563,65 @@ class ArrivalOperator:
         run._pending = pending
         if len(state["moments"]["times"]):
             run._moments = [(state["moments"]["partition"], state["moments"]["times"])]
+        run._resume(state)
+        run._sound(state["moments"])
         return run
+
+    def _resume(self, state: dict[str, Any]) -> None:
+        """What an algorithm keeps beside all this."""
+
+    def _sound(self, moments: dict[str, Ints]) -> None:
+        """Refuse a state with which a kernel would leave its arrays; see ``core.sound``."""
+        parts = self.partitions
+        for name in ("limits", "done", "shown", "edge_kth", "edge_at"):
+            sound.length(name, getattr(self, f"_{name}"), of=parts)
+        sound.length("bounds", self._bounds, of=2 * parts)
+        for name, ragged in (("band", self._band), ("buffer", self._buffer), ("list", self._list)):
+            total = sound.length(name, *ragged.columns.values())
+            sound.offsets(name, ragged.start, parts, total)
+            sound.numbers(f"{name}.score", ragged["score"])
+        sound.length("pending", self._pending_score, *self._pending.values())
+        sound.within("pending.partition", self._pending["partition"], 0, parts)
+        sound.numbers("pending.score", self._pending_score)
+        sound.length("moments", moments["partition"], moments["times"])
+        sound.within("moments.partition", moments["partition"], 0, parts)
+        sound.moments("times", self._band["at"], self._buffer["at"], moments["times"])
+        sound.moments("pending", self._pending["at"], self._pending["when"])
+        if not self._timed:
+            sound.within("counts", self._counts, 0, sound.FAR)
+            sound.require(int(self._counts.sum()) == self.seen, "counts do not add up")
+            sound.within("done", self._done, 0, sound.FAR)
+            sound.require((self._done <= self._counts).all(), "done is ahead of counts")
+        if self.filter is not None:
+            self._sound_filter()
+        elif self.band == PROBABLE:
+            _, limit, additional = self._band_settings()
+            most = self.k + limit + additional
+            sound.require((np.diff(self._list.start) <= most).all(), "a list is too long")
+
+    def _sound_filter(self) -> None:
+        """A4 and A5: what is in a list leaves it with the buffer, so lists keep to their room."""
+        buffer, listed = self._buffer, self._list
+        most = int(self.options["buffer"])
+        sound.require((np.diff(buffer.start) <= most).all(), "a buffer is too long")
+        whose, owner = listed.partition(), buffer.partition()
+        same = owner[1:] == owner[:-1]
+        ascends = buffer["at"][1:] >= buffer["at"][:-1]
+        sound.require((ascends | ~same).all(), "a buffer is not in order")
+        same = whose[1:] == whose[:-1]
+        before, after = listed["score"][:-1], listed["score"][1:]
+        ties = (before == after) & (listed["born"][1:] <= listed["born"][:-1])
+        sound.require(((before > after) | ties | ~same).all(), "a list is not in order")
+        pairs = ((owner, buffer["at"], buffer["score"]), (whose, listed["born"], listed["score"]))
+        rows = [np.stack((p, at, score.view(np.int64)), axis=1) for p, at, score in pairs]
+        _, kind = np.unique(np.concatenate(rows), axis=0, return_inverse=True)
+        kind = kind.ravel()
+        room = np.bincount(kind[: len(owner)], minlength=int(kind.max(initial=-1)) + 1)
+        used = np.bincount(kind[len(owner) :], minlength=len(room))
+        sound.require((used <= room).all(), "a list holds what its buffer does not")
+        if self.filter == PROBABLE and self._timed is not None:
+            _, _, limit = self._filter_settings()
+            sound.require((np.diff(listed.start) <= self.k + limit).all(), "a list is too long")
 
     def _check(self) -> None:
         for p in range(self.partitions):

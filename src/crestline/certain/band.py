@@ -11,6 +11,7 @@ import numpy as np
 
 from crestline.certain.steps import StepOperator
 from crestline.certain.waiting import Waiting
+from crestline.core import sound
 from crestline.core.asks import LONG_AGO, Agenda, Ask
 from crestline.core.operator import Reported, regrouped
 from crestline.core.window import FOREVER
@@ -250,12 +251,30 @@ class Band(StepOperator):
     ) -> Self:
         """The band whose ``state()`` this was; ``asks`` are those of all bands."""
         band = cls.__new__(cls)
+        sound.within("own.number", state["own"]["number"], 0, len(asks))
         numbers = state["own"]["number"].tolist()
+        sound.require(len(set(numbers)) == len(numbers) > 0, "asks stand in one band, once")
         band._set_up(numbers, [asks[n] for n in numbers], state["slide"], agenda)
+        live = band.live
+        sound.require(live, "a band answers nobody")
+        pane = state["slide"]
+        if pane is not None:
+            sound.require(joint_pane([pane], live) == pane > 0, "panes do not divide the windows")
+        sound.like(state, band.state(), "band", same=("k", "window", "only_changes"))
         band._restore(state)
         return band
 
     def _restore_own(self, own: dict[str, Any]) -> None:
+        sound.like(own, self._own_state(), "own")
+        names = ("score", "tie", "pane", "id", "dominators")
+        total = sound.length("own", *(own[name] for name in names))
+        sound.offsets("own.listed", own["listed"], self.partitions, total)
+        sound.length("own, by partition,", own["done"], own["size"], of=self.partitions)
+        asked = self.partitions * len(self.number)
+        sound.length("own, by ask,", own["shown"], own["oldest"], of=asked)
+        sound.numbers("own.score", own["score"])
+        sound.moments("own.pane", own["pane"])
+        self._sound_moments("own.done", own["done"], np.diff(own["listed"]) > 0)
         for name in self._ARRAYS:
             setattr(self, f"_{name}", own[name].copy())
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from crestline.certain.steps import StepOperator
 from crestline.certain.waiting import Waiting
+from crestline.core import sound
 from crestline.core.operator import Reported
 from crestline.kernels.grid import advance_grid
 from crestline.types import Ints
@@ -179,6 +180,37 @@ class GridOperator(StepOperator):
     def _restore_own(self, own: dict[str, Any]) -> None:
         for name, value in own.items():
             setattr(self, f"_{name}", value)
+        self._sound_own()
+
+    def _sound_own(self) -> None:
+        """Refuse chains that leave the grid, go in circles or lose records, and views of others."""
+        parts, cells = self.partitions, self._cells
+        slots = sound.length("own", *(getattr(self, f"_{name}") for name in self._BY_SLOT))
+        by_part = (getattr(self, f"_{name}") for name in self._BY_PARTITION)
+        sound.length("own, by partition,", self._counts, *by_part, of=parts)
+        sound.within("cells", np.array([cells]), 0, self.CELLS + self.LEAST_CELLS + 1)
+        sound.length("own, by cell,", self._cell_first, self._cell_last, of=parts * cells)
+        sound.require(np.isfinite((self._low, self._scale)).all(), "cells have no width")
+        sound.within("own.free", self._free, 0, slots)
+        sound.require(len(np.unique(self._free)) == len(self._free), "a slot is free twice")
+        used = self._used()
+        sound.within("own.alive", self._alive, 0, slots + 1)
+        sound.require(int(self._alive.sum()) == len(used), "own.alive counts others")
+        total = len(self._views)
+        sound.offsets("own.view_from", self._view_from, parts, total)
+        sound.require(np.isin(self._views, used).all(), "own.views shows others")
+        sound.numbers("own.score", self._score[used])
+        sound.moments("own.pane", self._pane[used])
+        self._sound_moments("own.done", self._done, self._alive > 0)
+        nothing = np.full(parts, _NONE)
+        oldest = np.where(self._alive > 0, self._oldest, nothing)
+        newest = np.where(self._alive > 0, self._newest, nothing)
+        for first, last, following, ends in (
+            (self._cell_first, self._cell_last, self._cell_next, True),
+            (oldest, newest, self._age_next, False),
+        ):
+            found = _followed(first, last, following, slots, ends)
+            sound.require(sorted(found) == used.tolist(), "a chain has lost records")
 
     def _check_own(self) -> None:
         used = self._used()
@@ -197,3 +229,20 @@ class GridOperator(StepOperator):
             assert view == listed and set(view) <= set(members), ("G2", p, view)
             assert view[: self.k] == ranked[: self.k], ("G3", p, view, ranked)
             assert self.skyband or len(view) <= self.k, ("G3", p, view)
+
+
+def _followed(first: Ints, last: Ints, following: Ints, slots: int, ends: bool) -> list[int]:
+    """The slots of all chains, from their first to their last; no more than there can be. Where a
+    chain ``ends``, nothing follows its last."""
+    sound.within("first", first, _NONE, slots)
+    sound.within("last", last, _NONE, slots)
+    found: list[int] = []
+    for slot, goal in zip(first.tolist(), last.tolist(), strict=True):
+        while slot != _NONE and len(found) <= slots:
+            found.append(slot)
+            if slot == goal:
+                sound.require(not ends or following[slot] == _NONE, "a chain goes on")
+                break
+            slot = int(following[slot])
+            sound.require(0 <= slot < slots, "a chain leaves the grid")
+    return found

@@ -48,6 +48,7 @@ import numpy as np
 
 from crestline.certain.steps import StepOperator
 from crestline.certain.waiting import Waiting
+from crestline.core import sound
 from crestline.core.operator import Reported
 from crestline.kernels.mintopk import advance_mintopk
 from crestline.types import Bools, Ints
@@ -145,6 +146,16 @@ class MinTopK(StepOperator):
         return {n: getattr(self, f"_{n}") for n in self._NAMES} if self.partitions else {}
 
     def _restore_own(self, own: dict[str, Any]) -> None:
+        if not self.partitions:
+            return
+        sound.like(own, {name: getattr(self, f"_{name}") for name in self._NAMES}, "own")
+        names = ("score", "tie", "pane", "id", "dominators")
+        total = sound.length("own", *(own[name] for name in names))
+        sound.offsets("own.listed", own["listed"], self.partitions, total)
+        sound.length("own, by partition,", own["done"], own["shown"], of=self.partitions)
+        sound.numbers("own.score", own["score"])
+        sound.moments("own.pane", own["pane"])
+        self._sound_moments("own.done", own["done"], np.diff(own["listed"]) > 0)
         for name, value in own.items():
             setattr(self, f"_{name}", value)
 

@@ -40,12 +40,13 @@ are keeps too many, not too few.
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from crestline.certain.arrivals import LARGE_WINDOW, ArrivalOperator
-from crestline.certain.disorder import LENGTH, OrderWatch
+from crestline.certain.disorder import GROUPS, LENGTH, OrderWatch
+from crestline.core import sound
 from crestline.kernels.bands import PROBABLE, RELAXED
 from crestline.types import Floats, Ints
 
@@ -247,15 +248,14 @@ class PA(ArrivalOperator):
             }
         return state
 
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Self:
-        run = super().from_state(state)
-        if run._watch is not None:
-            own = state["adaptive"]
-            run._watch.restore(own["watch"])
-            run._trusted_since, run._switches = own["trusted_since"], own["switches"]
-            run._exactly, run._quiet = own["exactly"], own["quiet"]
-            if not own["exact_now"]:
-                run.band, run.filter = PROBABLE, None
-                run.options = {o: v for o, v in run.options.items() if o in cls.OPTIONS}
-        return run
+    def _resume(self, state: dict[str, Any]) -> None:
+        if self._watch is None:
+            return
+        own = state["adaptive"]
+        sound.length("watch", *(own["watch"][n] for n in ("largest", "filled")), of=len(GROUPS))
+        self._watch.restore(own["watch"])
+        self._trusted_since, self._switches = own["trusted_since"], own["switches"]
+        self._exactly, self._quiet = own["exactly"], own["quiet"]
+        if not own["exact_now"]:
+            self.band, self.filter = PROBABLE, None
+            self.options = {o: v for o, v in self.options.items() if o in self.OPTIONS}

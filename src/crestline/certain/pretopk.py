@@ -34,6 +34,7 @@ import numpy as np
 
 from crestline.certain.steps import StepOperator
 from crestline.certain.waiting import Waiting
+from crestline.core import sound
 from crestline.core.errors import CrestlineError
 from crestline.core.operator import Reported
 from crestline.kernels.pretopk import NEVER, advance_pretopk
@@ -115,6 +116,27 @@ class PreTopK(StepOperator):
         return {name: getattr(self, f"_{name}") for name in self._NAMES}
 
     def _restore_own(self, own: dict[str, Any]) -> None:
+        total = sound.length("own", *(own[name] for name in ("score", "tie", "pane", "id")))
+        windows = sound.length("own.windows", *(own[name] for name in ("ends", "sizes", "heaps")))
+        sound.offsets("own.windows", own["windows"], self.partitions, windows)
+        sound.length("own.shown_end", own["shown_end"], of=self.partitions)
+        sound.require(own["heaps"].shape[1] == self.k, "own.heaps are not of k records")
+        whose = np.repeat(np.arange(self.partitions), np.diff(own["windows"]))
+        ascends = (own["ends"][1:] > own["ends"][:-1]) | (whose[1:] != whose[:-1])
+        sound.require(ascends.all(), "own.ends do not ascend")
+        # Windows are found again by walking from one to the next.
+        sound.require((own["ends"] % self.panes.slide == 0).all(), "own.ends are between slides")
+        reached = self._counts // self.panes.length
+        if self._timed:
+            reached = np.full(self.partitions, self._closed)
+        apart = own["ends"] - reached[whose]
+        sound.within("own.ends", apart, -self.panes.width, 2 * self.panes.width + 1)
+        sound.within("own.sizes", own["sizes"], 1, self.k + 1)
+        sound.within("own.heaps", own["heaps"], -1, total)
+        filled = np.arange(self.k) < own["sizes"][:, None]
+        sound.require((own["heaps"][filled] >= 0).all(), "own.heaps have gaps")
+        sound.numbers("own.score", own["score"])
+        sound.moments("own", own["pane"], own["ends"], own["shown_end"])
         for name, value in own.items():
             setattr(self, f"_{name}", value)
 

@@ -49,6 +49,7 @@ import numpy as np
 
 from crestline.certain.arrivals import LARGE_WINDOW
 from crestline.certain.probable import candidate_limit
+from crestline.core import sound
 from crestline.core.errors import CrestlineError
 from crestline.core.operator import Reported
 from crestline.kernels.bands import NEVER, PROBABLE, RELAXED, STRICT
@@ -523,6 +524,9 @@ class StandingQueries:
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> StandingQueries:
         arrays = state["arrays"]
+        sound.length("corners", arrays["low"], arrays["high"], of=state["dimensions"])
+        length = sound.length("buffer", arrays["recent_time"], of=state["buffer"])
+        sound.require(length == len(arrays["recent_point"]), "recent points are others")
         run = cls(
             state["dimensions"], algorithm=state["algorithm"], low=arrays["low"],
             high=arrays["high"], resolution=state["wish"], buffer=state["buffer"],
@@ -531,9 +535,97 @@ class StandingQueries:
         run.seen, run._time = state["seen"], state["time"]
         run._next_number = state["next_number"]
         run._slot_of = {int(number): int(slot) for number, slot in state["slots"]}
+        sound.like(state, run.state(), "standing")
         for name in _ARRAYS:
             setattr(run, f"_{name}", arrays[name])
+        run._sound()
         return run
+
+    def stands_for(self, number: int, preference: Preference, k: int, window: int) -> bool:
+        """Whether the query of this number is this one."""
+        if number not in self._slot_of:
+            return False
+        slot, (kind, point, weight) = self._slot_of[number], self._checked(preference)
+        row = self._table[slot]
+        same = np.array_equal(self._point[slot], point) and np.array_equal(
+            self._weight[slot], weight
+        )
+        return same and (row[KIND], row[K], row[WIDTH], row[TIMED]) == (kind, k, window, 0)
+
+    def _sound(self) -> None:
+        """Refuse a state with which a kernel would leave its arrays; see ``core.sound``."""
+        table, dimensions = self._table, self.dimensions
+        slots = sound.length(
+            "slots", table, self._number_of, self._values, self._point, self._weight
+        )
+        shapes = [
+            table.shape[1],
+            self._values.shape[1],
+            self._point.shape[1],
+            self._weight.shape[1],
+        ]
+        sound.require(shapes == [COLUMNS, VALUES, dimensions, dimensions], "a slot is wider")
+        sound.require(self._recent_point.shape[1] == dimensions, "recent points are wider")
+        sound.within("flags", table[:, [TIMED, ACTIVE]], 0, 2)
+        sound.within("kinds", table[:, KIND], DISTANCE, HAVERSINE + 1)
+        sound.within("k", table[:, K], 0, 1 << 31)
+        sound.within("candidates", table[:, CANDIDATES], 0, 1 << 31)
+        sound.moments("windows", table[:, WIDTH], table[:, SINCE], table[:, OLDEST])
+        active = sorted(np.flatnonzero(table[:, ACTIVE] == 1).tolist())
+        sound.require(sorted(self._slot_of.values()) == active, "queries stand in other slots")
+        sound.require((table[active, K] >= 1).all(), "a query asks for nothing")
+        numbers = self._number_of[list(self._slot_of.values())].tolist()
+        sound.require(numbers == list(self._slot_of), "queries have other numbers")
+        sound.within("numbers", np.array(numbers, np.int64), 0, self._next_number)
+        lists = (
+            (BAND, self._band_score, self._band_ints),
+            (FILTER, self._filter_score, self._filter_ints),
+        )
+        for of, scores, ints in lists:
+            start, room, size = (table[:, of + column] for column in (START, ROOM, SIZE))
+            sound.require(ints.shape == (DOMINATORS + 1, len(scores)), "lists are wider")
+            starts = np.append(start, len(scores))
+            sound.offsets("lists", starts, slots, len(scores))
+            fits = (size >= 0) & (size <= room) & (room == np.diff(starts))
+            sound.require(fits.all(), "lists are longer than their room")
+        self._sound_grid(slots)
+        sound.length("cursor", self._cursor, of=4)
+        sound.within("cursor", self._cursor[:1], 0, self.seen + 1)
+        sound.within("cursor", self._cursor, 0, sound.FAR)
+        buffered = self._filter == NONE or self.seen - self._cursor[0] <= self.buffer
+        sound.require(buffered, "the buffer is longer")
+        sound.moments("times", self._recent_time, np.array([self._time, self.seen]))
+        sound.length("heap_sizes", self._heap_sizes, of=2)
+        sound.require(len(self._heaps) == 2, "there are two heaps")
+        for heap, notes in zip(self._heaps, self._heap_sizes.tolist(), strict=True):
+            sound.require(0 <= 2 * notes <= len(heap), "a heap is longer than its room")
+            sound.within("heap", heap[1 : 2 * notes : 2], 0, slots)
+        sound.require(self._heaps.shape[1] >= 8 * slots, "heaps have no room")
+
+    def _sound_grid(self, slots: int) -> None:
+        edges, dimensions = self._edges, self.dimensions
+        sound.require(len(edges) == dimensions, "the grid has other dimensions")
+        sound.require((edges[:, 1:] >= edges[:, :-1]).all(), "borders do not ascend")
+        cells = self.resolution**dimensions
+        sound.require(cells <= MOST_CELLS, "there are too many cells")
+        sound.length("cells", self._count, self._members, self._entered, of=cells)
+        shapes = (self._members.shape[1], self._entered.shape[1])
+        sound.require(shapes == (slots, slots), "cells know other queries")
+        sound.require(self._reach.shape == (2, slots, dimensions), "queries reach elsewhere")
+        sound.within("recent cells", self._recent_cell, 0, cells)
+        sound.length("recent cells", self._recent_cell, of=self.buffer)
+        sound.within("members", self._members, 0, max(slots, 1))
+        told = self._entered.sum(axis=1)
+        sound.require((told == self._count).all(), "cells count others")
+        for cell in np.flatnonzero(self._count):
+            mine = self._members[cell, : self._count[cell]]
+            sound.require(self._entered[cell, mine].all(), "members are not entered")
+            sound.require(len(np.unique(mine)) == len(mine), "a member comes twice")
+        first, last = self._reach
+        last_slice = edges.shape[1]
+        inside = (first >= 0) & (last <= last_slice)
+        nowhere = (first == NEVER) & (last == -NEVER)
+        sound.require((inside | nowhere).all(), "queries reach outside the grid")
 
     def _check(self) -> None:
         for number, slot in self._slot_of.items():

@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from crestline.certain.waiting import Waiting, order_of
+from crestline.core import sound
 from crestline.core.errors import CrestlineError
 from crestline.core.operator import Reported
 from crestline.core.window import FOREVER, Panes
@@ -346,12 +347,22 @@ class StepOperator(ABC):
         return operator
 
     def _restore(self, state: dict[str, Any]) -> None:
-        self._grow(state["partitions"])
+        partitions = sound.length("counts", state["counts"], of=state["partitions"])
+        sound.within("counts", state["counts"], 0, sound.FAR)
+        self._grow(partitions)
         self.seen, self._timed = state["seen"], state["timed"]
         self._closed, self._counts = state["closed"], state["counts"]
         self._content_until = state["content_until"]
-        self._wait = Waiting(**state["waiting"])
-        self._pruned_size = len(self._wait)
+        self._wait = wait = Waiting(**state["waiting"])
+        sound.length("waiting", *wait._columns())
+        sound.within("waiting.partition", wait.partition, 0, partitions)
+        sound.moments("waiting.pane", wait.pane)
+        sound.numbers("waiting.score", wait.score)
+        if self._timed:
+            sound.within("waiting.pane", wait.pane, self._closed, sound.FAR)
+        else:
+            sound.require(int(self._counts.sum()) == self.seen, "counts do not add up")
+        self._pruned_size = len(wait)
         self._restore_own(state["own"])
 
     def _check(self) -> None:
@@ -361,6 +372,21 @@ class StepOperator(ABC):
         assert not np.isnan(wait.score).any(), "W2"
         assert ((wait.partition >= 0) & (wait.partition < self.partitions)).all(), "W3"
         self._check_own()
+
+    def _sound_moments(self, what: str, done: Ints, holds: Bools) -> None:
+        """Partitions have come as far as the operator has, and no further; those that hold nothing
+        may not have begun."""
+        begun = done > _LONG_AGO
+        sound.require((begun | ~holds).all(), f"{what}: records of a time that never was")
+        if self._timed and self.panes.on_arrival:
+            sound.require((done <= self._closed).all(), f"{what} is ahead")
+        elif self._timed:
+            sound.require((done[begun] == self._closed).all(), f"{what} is not {self._closed}")
+        else:
+            sound.moments(what, done)
+            reached = self._counts // self.panes.length
+            sound.require((done[begun] <= reached[begun] + 1).all(), f"{what} is ahead")
+            sound.require((done[begun] >= 0).all(), f"{what} is negative")
 
     # -- what an algorithm adds ---------------------------------------------------------------
 

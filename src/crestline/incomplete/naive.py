@@ -26,6 +26,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
+from crestline.core import sound
 from crestline.core.errors import CrestlineError
 from crestline.core.operator import Outlook, Reported, Sighting
 from crestline.incomplete.combination import Combination
@@ -33,6 +34,9 @@ from crestline.types import Floats, Ints
 
 _LONG_AGO = -(1 << 62)
 _FIELDS = ("partition", "at", "value", "high", "low", "code", "stream", "id", "moment")
+
+#: Of the values of a partition.
+_COLUMNS = ("at", "value", "object", "stream", "moment")
 
 
 class _Answer(NamedTuple):
@@ -411,8 +415,18 @@ class Naive:
         operator.order = state["order"].tolist()
         operator.wait = dict(state["wait"])
         operator.repeats = state["repeats"].tolist()
+        streams = len(operator.order)
+        sound.require(sorted(operator.order) == list(range(streams)), "order lacks streams")
+        arrays = operator.wait.values()
+        sound.length("wait", *arrays)
+        sound.require(all(array.ndim == 1 for array in arrays), "wait is no table")
+        sound.within("wait.stream", operator.wait["stream"], 0, streams)
         for p, saved in state["partitions"].items():
-            operator.partitions[int(p)] = _part_from(saved)
+            sound.like(saved, _part_state(_Partition()), "partition")
+            sound.length("values", *(saved[name] for name in _COLUMNS))
+            sound.within("stream", saved["stream"], 0, streams)
+            part = operator.partitions[int(p)] = _part_from(saved)
+            sound.require(set(part.object) <= set(part.objects), "values of unknown objects")
         return operator
 
     def _check(self) -> None:
@@ -538,7 +552,7 @@ def _part_state(part: _Partition) -> dict[str, Any]:
 def _part_from(saved: dict[str, Any]) -> _Partition:
     part = _Partition()
     part.count, part.done, part.next = saved["count"], saved["done"], saved["next"]
-    for name in ("at", "value", "object", "stream", "moment"):
+    for name in _COLUMNS:
         setattr(part, name, saved[name].tolist())
     part.first_seen = {int(x): int(at) for x, at in saved["first_seen"]}
     for each in saved["objects"].values():

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from crestline.certain.steps import unit_panes
+from crestline.core import sound
 from crestline.core.errors import CrestlineError
 from crestline.core.operator import Outlook, Reported, Sighting, gathered
 from crestline.incomplete.combination import MOST_STREAMS, Combination
@@ -420,13 +421,20 @@ class IncompleteOperator:
         operator._wait = Arrivals(*(state["wait"][name].copy() for name in Arrivals._fields))
         operator._wait_partition = state["wait_partition"].copy()
         operator._repeats = [state["repeats"].copy()]
-        pieces = {
-            name: np.split(found["values"], np.cumsum(found["sizes"])[:-1])
-            for name, found in state["parts"].items()
-        }
-        for p in range(len(operator._last)):
+        count, streams = len(operator._last), len(operator._order)
+        if combination.streams is not None:
+            sound.require(streams == combination.streams, "order names other streams")
+        sound.require(
+            sorted(operator._order.tolist()) == list(range(streams)), "order lacks streams"
+        )
+        sound.require(streams <= MOST_STREAMS, "order names too many streams")
+        sound.length("wait", operator._wait_partition, *operator._wait)
+        sound.within("wait.partition", operator._wait_partition, 0, count)
+        sound.within("wait.stream", operator._wait.stream, 0, streams)
+        sound.moments("wait.at", operator._wait.at, operator._last)
+        sound.numbers("wait.value", operator._wait.value)
+        for saved in sound.divided(state["parts"], operator._new_part().state(), count):
             part = operator._new_part()
-            saved = {name: pieces[name][p] for name in pieces}
             part.restore(saved, operator._setting, combination.rule(), operator._terms)
             operator._parts.append(part)
         return operator

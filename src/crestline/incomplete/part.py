@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from crestline.core import sound
 from crestline.kernels.combine import Rule, Terms
 from crestline.kernels.guard import ENTRY, copy_guard, new_guard
 from crestline.kernels.objects import (
@@ -184,6 +185,7 @@ class Part:
         """Become the part whose ``state()`` this was; it must be fresh."""
         meta = state["meta"]
         used, count = int(meta[USED]), len(state["value"])
+        self._sound(state, used, count, len(terms.order))
         self.reserve(max(count, used), len(terms.order))
         for name in _OBSERVED:
             self.stored[name][:count] = state[name]
@@ -206,6 +208,32 @@ class Part:
             setting, rule, terms, self.meta, self.edge, self.stored, self.objects, self.lists,
             self.heaps, self.table,
         )  # fmt: skip
+
+    def _sound(self, state: dict[str, Any], used: int, count: int, streams: int) -> None:
+        """Refuse what a kernel would look for outside its arrays."""
+        meta = state["meta"]
+        sound.length("meta", meta, of=META)
+        sound.moments("meta", meta)
+        sound.length("observations", *(state[name] for name in _OBSERVED), of=count)
+        sound.length("objects", *(state[name] for name in _OBJECTS), of=used)
+        sound.require((meta[HEAD], meta[TAIL], meta[FREE]) == (0, count, 0), "meta counts others")
+        sound.require(not meta[SIZES:].any(), "heaps are not empty")
+        sound.require(0 <= int(meta[ACTIVE]) < 1 << streams, "others are active")
+        sound.within("slot", state["slot"], 0, used)
+        sound.within("stream", state["stream"], 0, streams)
+        sound.within("id", state["id"], 0, sound.FAR)
+        sound.within("shown", state["shown"], 0, 1 << 31)
+        sound.moments("times", state["leaves"], state["at"], state["hidden"])
+        sound.numbers("value", state["value"])
+        shown = sound.length("shown", state["shown.slot"], state["shown.id"], of=int(meta[SHOWN]))
+        sound.within("shown.slot", state["shown.slot"], -1, used)
+        sound.length("shown.numbers", state["shown.numbers"], of=NUMBERS * shown)
+        guard = [state[f"guard.{name}"] for name in ENTRY.names or ()]
+        sound.length("guard", *guard, of=int(meta[GUARDED]))
+        sketched = streams * MAPS * BITS if self.sketched else 0
+        sound.length("stamps", state["stamps"], of=sketched)
+        sound.length("sums", state["sums"], state["counts"])
+        sound.length("edge", state["edge"], of=_EDGE)
 
 
 def _records(shape: int | tuple[int, int], kind: np.dtype[Any]) -> Any:

@@ -29,7 +29,8 @@ from crestline.certain.standing import (
     WeightedDistance,
     WeightedSum,
 )
-from crestline.core.errors import PlanError, SourceError, StateError
+from crestline.core import sound
+from crestline.core.errors import PlanError, SourceError
 from crestline.core.operator import Reported
 from crestline.core.state import pack, unpack
 from crestline.core.window import RowsWindow
@@ -37,6 +38,7 @@ from crestline.kernels.changes import diff_snapshots
 from crestline.language import Query, parse
 from crestline.language.ranking import Ranking, ranking_of
 from crestline.local.conforming import Misfit, Uses, conformed, widened
+from crestline.local.fitting import plain_type
 from crestline.local.gate import REJECTS, KeptMisfit, retyped, table_bytes, table_from
 from crestline.local.sources import source
 from crestline.types import Bools, Floats, Ints
@@ -481,7 +483,7 @@ class Board:
 
     def _resume(self, state: bytes) -> None:
         known = unpack(state)
-        try:
+        with sound.reading(pa.ArrowException):
             for name, text in known["queries"].items():
                 query = parse(text)
                 number = known["numbers"][name]
@@ -496,8 +498,46 @@ class Board:
             self._numbers = known["kept_numbers"]
             self._shown = {int(q): (v["ids"], v["scores"]) for q, v in known["shown"].items()}
             self.rows_in, self.rows_set_aside = known["rows_in"], known["rows_set_aside"]
-        except (KeyError, TypeError, IndexError, pa.ArrowException) as error:
-            raise StateError(f"this state does not make sense: {error!r}") from error
+            self._sound()
+
+    def _sound(self) -> None:
+        """Refuse what refers to records, columns or queries that are not there."""
+        for count in (self.rows_in, self.rows_set_aside, self._vector):
+            sound.like(count, 0, "counts")
+        sound.like(self._numbers, np.empty(0, np.int64), "kept numbers")
+        sound.within("kept numbers", self._numbers, 0, sound.FAR)
+        sound.require((self._numbers[1:] > self._numbers[:-1]).all(), "kept numbers do not ascend")
+        standing, kept = self._standing, self._kept
+        sound.length("kept", self._numbers, of=0 if kept is None else kept.num_rows)
+        if standing is None:
+            sound.require(kept is None and not self._shown, "nobody stands for what is kept")
+            return
+        sound.within("kept numbers", self._numbers, 0, standing.seen)
+        rankings = [posted.ranking for posted in self._posted.values()]
+        sound.require(all(isinstance(name, str) for name in self._columns), "columns have no names")
+        sound.require(standing.dimensions == (self._vector or len(self._columns)), "other columns")
+        sound.require(not self._vector or len(self._columns) == 1, "vectors are of one column")
+        sound.require(self._schema is not None and kept is not None, "records have no columns")
+        for posted in self._posted.values():
+            assert posted.number is not None and kept is not None
+            window = posted.query.window.panes.width
+            mine = (posted.number, self._preference(posted), posted.query.k, window)
+            sound.require(standing.stands_for(*mine), "a query stands for another")
+            names = {str(c.expression.column) for c in posted.query.select}
+            sound.require(names <= set(kept.column_names), "kept records lack columns")
+        assert self._schema is not None and kept is not None
+        for field in kept.schema:
+            known = field.name in self._schema.names
+            fits = known and field.type == plain_type(self._schema.field(field.name).type)
+            sound.require(fits, "kept records have other columns")
+        sound.require(len(rankings) == len(standing), "queries stand that nobody posted")
+        sound.require(np.isin(standing.ids(), self._numbers).all(), "records are missing")
+        for number, (ids, scores) in self._shown.items():
+            sound.length("shown", ids, scores)
+            sound.like(ids, self._numbers[:0], "shown")
+            sound.like(scores, np.empty(0), "shown")
+            sound.require(np.isin(ids, self._numbers).all(), "shown records are missing")
+            sound.require(number in {p.number for p in self._posted.values()}, "shown to nobody")
 
 
 def _checked(query: Query) -> Ranking:

@@ -9,7 +9,6 @@ from typing import Any
 import pyarrow as pa
 
 from crestline.core.errors import CrestlineError
-from crestline.core.state import pack, unpack
 from crestline.local.conforming import Misfit
 from crestline.local.fold import Fold
 from crestline.local.gate import Admitted, Gate, Rejects
@@ -104,7 +103,6 @@ class Engine:
         The wider one has a state of its own, and the same rejects."""
         bundle = Bundle(self.fold.queries, self.fold.plan)
         engine = Engine(bundle, schema, typed=typed, rejects=self.rejects)
-        engine.fold.restore(unpack(pack(self.fold.state())))
-        engine.metrics.seconds = self.metrics.seconds
+        engine.fold.take_over(self.fold)
         engine._finished = self._finished
         return engine

@@ -14,12 +14,13 @@ where their partitions live, and results fall due at a watermark that somebody e
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
 
+from crestline.core import sound
 from crestline.core.operator import Operator, Reported
 from crestline.core.state import pack, unpack
 from crestline.core.window import RangeWindow, UnboundedWindow, counts_rows
@@ -671,36 +672,124 @@ class Fold:
             state["revisions"] = self._revisions.state()
         return state
 
+    def take_over(self, other: Fold) -> None:
+        """Go on where another stopped whose columns had narrower types; KeptMisfit if one of its
+        values does not fit. The other one stays as it is."""
+        state = unpack(pack(other.state()))
+        state["kept"] = table_bytes(self._kept.retyped(table_from(state["kept"])))
+        if "partitions" in state:
+            values = retyped(table_from(state["partitions"]), self._rows.partition_schema)
+            state["partitions"] = table_bytes(values)
+        for held in (state.get("reorder"), state.get("revisions", {}).get("held")):
+            if held:
+                held["columns"] = table_bytes(retyped(table_from(held["columns"]), self.roles))
+        self.restore(state)
+        self.metrics.seconds = other.metrics.seconds
+
     def restore(self, state: dict[str, Any]) -> None:
-        """Become the one whose ``state()`` this was."""
+        """Become the one whose ``state()`` this was; StateError if it can be none."""
+        with sound.reading(pa.ArrowException):
+            self._restore(state)
+            self._sound()
+
+    def _restore(self, state: dict[str, Any]) -> None:
         self._views.restore(state["queries"], state["result_rows"])
         self._latest, self._arrived = state["latest"], state["arrived"]
+        sound.moments("latest", np.array([self._latest]))
+        sound.like(self._arrived, 0, "arrived")
         self._kept.restore(state["kept"])
         if isinstance(self.plan, SharedPlan):
             if self._agenda is not None:
                 self._agenda = SharedAgenda.from_state(state["agenda"])
+                queries = self.queries
+                demands = [demand_of(n, q) for n, q in queries.items() if q.frequency is not None]
+                self._agenda.check({n: self.plan.ask(n).slide for n in queries}, demands)
+            self._check_asks(self.plan, state["operator"]["asks"], state["queries"])
+            model = self._operator.state()
+            if "bands" in model:
+                model["bands"] = {}
+            sound.like(state["operator"], model, "operator")
             self._operator = self.plan.restored(state["operator"], self._agenda)
         else:
+            fresh = self._operator.state()
+            sound.like(state["operator"], fresh, "operator", same=_SETTINGS)
             self._operator = type(self._operator).from_state(state["operator"])
+        counts = self.metrics.as_dict()
+        sound.like(state["metrics"], counts | {"rejected": {}, "approximation": {}}, "metrics")
+        for counted in (state["metrics"]["rejected"], state["result_rows"]):
+            sound.like(counted, dict.fromkeys(counted, 0), "counts")
         for name, value in state["metrics"].items():
             setattr(self.metrics, name, value)
         self.rejects.counts = dict(self.metrics.rejected)
         if "partitions" in state:
-            values = retyped(table_from(state["partitions"]), self._rows.partition_schema)
+            values = table_from(state["partitions"])
             self._partitions = Partitions(self._rows.partition_schema, values)
+        if not self.query.partition_by:
+            _check_partitions(state["operator"], 1)
+        else:
+            _check_partitions(state["operator"], len(self._partitions))
         if self._log is not None:
             self._log.restore(state["log"])
         if self._reorder is not None:
-            self._reorder.restore(state["reorder"], self.roles)
+            self._reorder.restore(state["reorder"])
         if self._sightings is not None:
             self._sightings.restore(state["streams"])
         if self._revisions is not None:
-            self._revisions.restore(state["revisions"], self.roles)
+            self._revisions.restore(state["revisions"])
         if self._doubts is not None:
             self._renumber(self._doubts)
 
+    def _check_asks(self, plan: SharedPlan, given: list[Any], texts: list[Any]) -> None:
+        """Refuse asks that are not those of the queries; since when they see records may differ."""
+        asked = [asdict(plan.ask(each[0])) for each in texts if each is not None]
+        found = [dict(ask) for ask in given if ask is not None]
+        for ask in (*asked, *found):
+            sound.like(ask.pop("since"), 0, "since")
+        sound.require(found == asked, "asks belong to other queries")
+
+    def _sound(self) -> None:
+        """Refuse what refers to records or partitions that are not there."""
+        kept, parts = len(self._kept), len(self._partitions)
+        if not self.query.partition_by:
+            parts = 1
+        sound.within("operator: ids", self._operator.ids(), 0, kept)
+        whose = np.asarray(self._kept.table.column("_partition").to_numpy())
+        sound.within("kept: partitions", whose, 0, parts)
+        live = self._operator.live_partitions()
+        if live is not None:
+            sound.require(len(live) <= parts, "the operator knows partitions without values")
+        waits = (self._reorder, self._revisions)
+        for held in (each.held for each in waits if each is not None):
+            if held is not None:
+                sound.require(held.fits(self.roles), "waiting records have other columns")
+        if self._log is not None:
+            self._log.check(parts, kept)
+        if self._revisions is not None:
+            self._revisions.check(parts, kept)
+
 
 _MOMENT = pa.timestamp("us")
+#: What an operator was told; the query says it again.
+_SETTINGS = frozenset(
+    (
+        "k", "window", "slide", "only_changes", "options", "semantics", "threshold", "summed",
+        "exclusive", "combination", "weights", "trusting", "exact_counts", "hope",
+    )
+)  # fmt: skip
+
+
+def _check_partitions(operator: dict[str, Any], known: int) -> None:
+    """Refuse an operator that knows more partitions than have values."""
+    for band in operator.get("bands", {}).values():
+        _check_partitions(band, known)
+    if "arrays" in operator:
+        sound.within("operator: partitions", operator["arrays"]["partition"], 0, known)
+    for pairs in operator.get("pairs", {}).values():
+        sound.within("operator: partitions", pairs[:, 0], 0, known)
+    if isinstance(counts := operator.get("counts"), np.ndarray):
+        sound.require(len(counts) <= known, "the operator knows partitions without values")
+    if isinstance(parts := operator.get("partitions"), dict):
+        sound.within("operator: partitions", np.array([*map(int, parts)], np.int64), 0, known)
 
 
 def reject_late(rejects: Rejects, late: Admitted) -> None:

@@ -10,12 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from crestline.core import sound
 from crestline.core.errors import RecordError, SourceError
 from crestline.core.window import TIME_LIMIT
 from crestline.kernels.order import has_nan
 from crestline.language import Query
 from crestline.local.conforming import Misfit
-from crestline.local.fitting import MOMENT, fit, read_text
+from crestline.local.fitting import MOMENT, bare_type, fit, plain_type, read_text
 from crestline.local.projection import roles
 from crestline.types import Bools, Floats, Ints
 
@@ -84,6 +85,14 @@ class Admitted:
             probability,
         )
 
+    def fits(self, roles: pa.Schema) -> bool:
+        """Whether the columns are those of such records, dictionaries aside."""
+        return all(
+            field.name in roles.names
+            and bare_type(field.type) == bare_type(roles.field(field.name).type)
+            for field in self.columns.schema
+        )
+
     def state(self) -> dict[str, Any]:
         return {
             "columns": table_bytes(self.columns),
@@ -94,10 +103,17 @@ class Admitted:
         }
 
     @classmethod
-    def from_state(cls, state: dict[str, Any], roles: pa.Schema) -> Admitted:
-        """The records whose ``state()`` this was, in the types that the roles have by now."""
-        columns = retyped(table_from(state["columns"]), roles)
-        return cls(columns, state["rows"], state["score"], state["time"], state.get("probability"))
+    def from_state(cls, state: dict[str, Any]) -> Admitted:
+        columns = table_from(state["columns"])
+        found = cls(columns, state["rows"], state["score"], state["time"], state.get("probability"))
+        arrays = [found.rows, found.score, found.time, found.probability]
+        sound.length("held records", *(a for a in arrays if a is not None), of=columns.num_rows)
+        sound.like(found.score, np.empty(0), "held scores")
+        for whole in (found.rows, found.time):
+            if whole is not None:
+                sound.like(whole, np.empty(0, np.int64), "held numbers")
+        sound.moments("held times", *(a for a in (found.rows, found.time) if a is not None))
+        return found
 
 
 def table_bytes(table: pa.Table) -> bytes:
@@ -126,6 +142,7 @@ def retyped(table: pa.Table, types: pa.Schema) -> pa.Table:
         column, unfit = fit(table.column(i), types.field(place).type, reading=True)
         if unfit is not None:
             raise KeptMisfit(f"kept values of {field.name} do not fit {types.field(place).type}")
+        column = column.cast(plain_type(types.field(place).type))
         table = table.set_column(i, pa.field(field.name, column.type), column)
     return table
 

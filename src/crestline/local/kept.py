@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
+from crestline.core import sound
 from crestline.core.order import TieColumn, tie_ranks
 from crestline.kernels.order import is_ascending
 from crestline.language import Query
@@ -132,13 +133,22 @@ class Kept:
     def state(self) -> bytes:
         return table_bytes(self.table)
 
-    def restore(self, state: bytes) -> None:
-        """Become the one whose ``state()`` this was; types may have widened since."""
-        known = retyped(table_from(state), self.table.schema)
+    def retyped(self, table: pa.Table) -> pa.Table:
+        """Records that were kept with narrower types, as they are kept here."""
+        table = retyped(table, self.table.schema)
         for field in self.table.schema:
-            if field.name not in known.column_names:  # a score that must be exact from now on
-                known = known.append_column(field, pa.nulls(known.num_rows, field.type))
-        self.table = known.select(self.table.column_names)
+            if field.name not in table.column_names:  # a score that must be exact from now on
+                table = table.append_column(field, pa.nulls(table.num_rows, field.type))
+        return table.select(self.table.column_names)
+
+    def restore(self, state: bytes) -> None:
+        table = table_from(state)
+        fits = table.schema.remove_metadata().equals(self.table.schema.remove_metadata())
+        sound.require(fits, "kept records have other columns")
+        own = [name for name in table.column_names if name.startswith("_")]
+        sound.require(not any(table.column(n).null_count for n in own), "kept records lack numbers")
+        sound.numbers("kept: scores", np.asarray(table.column("_score").to_numpy()))
+        self.table = table
 
 
 def _roles_to_keep(schema: pa.Schema, texts: frozenset[str]) -> list[str]:

@@ -28,21 +28,21 @@ class Reorder:
         self._any_order = query.combine is not None and not counts_rows(query.window)
         asked = query.probability
         self._exclusive = asked is not None and asked.exclusive_by is not None
-        self._held: Admitted | None = None
+        self.held: Admitted | None = None
 
     def __len__(self) -> int:
-        return 0 if self._held is None else len(self._held)
+        return 0 if self.held is None else len(self.held)
 
     def release(self, more: Admitted | None, watermark: int | None) -> Admitted:
         """Take records in and let go, in order, of those before the watermark (None: all)."""
         if more is not None:
-            self._held = more if self._held is None else self._held.plus(more)
-        held = self._held
+            self.held = more if self.held is None else self.held.plus(more)
+        held = self.held
         if held is None:
             return Admitted.nothing()
         assert held.time is not None
         ready = np.ones(len(held), np.bool_) if watermark is None else held.time < watermark
-        self._held = held.take(np.flatnonzero(~ready))
+        self.held = held.take(np.flatnonzero(~ready))
         return self._sorted(held.take(np.flatnonzero(ready)))
 
     def _sorted(self, admitted: Admitted) -> Admitted:
@@ -63,8 +63,8 @@ class Reorder:
         return admitted.take(np.lexsort((np.asarray(admitted.rows), *keys[::-1], admitted.time)))
 
     def state(self) -> dict[str, Any]:
-        return {} if self._held is None else self._held.state()
+        return {} if self.held is None else self.held.state()
 
-    def restore(self, state: dict[str, Any], roles: pa.Schema) -> None:
+    def restore(self, state: dict[str, Any]) -> None:
         if state:
-            self._held = Admitted.from_state(state, roles)
+            self.held = Admitted.from_state(state)

@@ -14,8 +14,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
+from crestline.core import sound
 from crestline.core.operator import Doubt, Operator, Reported
 from crestline.core.window import RangeWindow, UnboundedWindow
 from crestline.local.doubt import uncertain
@@ -43,13 +43,13 @@ class Revisions:
         self._doubt: Doubt | None = None
         if plan.query.probability is not None:
             self._doubt = Doubt(np.empty(0), np.empty(0, np.int64), np.empty(0, np.int64))
-        self._held: Admitted | None = None
+        self.held: Admitted | None = None
         self._revision: dict[tuple[int, int], int] = {}
 
     @property
     def pending(self) -> bool:
         """Whether late records wait."""
-        return self._held is not None
+        return self.held is not None
 
     @property
     def count(self) -> int:
@@ -80,10 +80,10 @@ class Revisions:
         self._doubt = Doubt(self._doubt.probability, rule, group)
 
     def hold(self, late: Admitted) -> None:
-        self._held = late if self._held is None else self._held.plus(late)
+        self.held = late if self.held is None else self.held.plus(late)
 
     def take_held(self) -> Admitted:
-        held, self._held = self._held, None
+        held, self.held = self.held, None
         assert held is not None
         return held
 
@@ -143,11 +143,11 @@ class Revisions:
             state["ties"] = self.ties
         if self._doubt is not None:
             state["probability"] = self._doubt.probability
-        if self._held is not None:
-            state["held"] = self._held.state()
+        if self.held is not None:
+            state["held"] = self.held.state()
         return state
 
-    def restore(self, state: dict[str, Any], roles: pa.Schema) -> None:
+    def restore(self, state: dict[str, Any]) -> None:
         self.reported_until = state["reported_until"]
         self._time, self._partition = state["time"], state["partition"]
         self._score, self.ties = state["score"], state.get("ties")
@@ -155,7 +155,19 @@ class Revisions:
         if self._doubt is not None:  # ``set_codes`` tells rules and groups
             self._doubt = Doubt(state["probability"], self._doubt.rule, self._doubt.group)
         if "held" in state:
-            self._held = Admitted.from_state(state["held"], roles)
+            self.held = Admitted.from_state(state["held"])
+
+    def check(self, partitions: int, kept: int) -> None:
+        """Refuse a history of records or partitions that are not there."""
+        arrays: list[Any] = [self._time, self._partition, self._score]
+        arrays += [] if self.ties is None else [self.ties]
+        arrays += [] if self._doubt is None else [self._doubt.probability]
+        sound.length("revisions", *arrays, of=kept)
+        sound.require(all(array.ndim == 1 for array in arrays), "revisions are no table")
+        sound.like(self._score, np.empty(0), "revisions.score")
+        sound.moments("revisions.time", self._time, np.array([self.reported_until]))
+        sound.within("revisions.partition", self._partition, 0, partitions)
+        sound.numbers("revisions.score", self._score)
 
 
 #: A snapshot without rows: ids, and the bytes of their probabilities.

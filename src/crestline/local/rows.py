@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from crestline.core import sound
 from crestline.core.operator import Reported
 from crestline.core.window import RangeWindow, RowsWindow, Window, counts_rows
 from crestline.kernels.changes import diff_snapshots, diff_uncertain_snapshots
@@ -301,8 +302,23 @@ class ChangeLog:
         return known if self._numbers is None else known | {"numbers": self._numbers}
 
     def restore(self, state: dict[str, Any]) -> None:
+        sound.like(state, self.state(), "log")
+        if self._numbers is not None:
+            fits = len(state["numbers"]) == len(self._numbers)
+            sound.require(fits, "log.numbers are others")
         self._from, self.shown = state["from"], state["shown"]
         self._numbers = state.get("numbers")
+
+    def check(self, partitions: int, ids: int) -> None:
+        """Refuse a log of partitions or records that are not there."""
+        known = len(self._from) - 1
+        sound.require(known % self.queries == 0, "log: some queries are missing")
+        sound.require(known <= partitions * self.queries, "log: partitions without values")
+        sound.offsets("log.from", self._from, known, len(self.shown))
+        sound.within("log.shown", self.shown, 0, ids)
+        if self._numbers is not None:
+            fits = self._numbers.shape[1] == len(self.shown)
+            sound.require(fits, "log.numbers are not of the records shown")
 
 
 def _numbers_of(reported: Reported, count: int) -> Floats:

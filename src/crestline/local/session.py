@@ -15,7 +15,8 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from crestline.core.errors import CrestlineError, PlanError, SourceError, StateError
+from crestline.core import sound
+from crestline.core.errors import CrestlineError, PlanError, SourceError
 from crestline.core.order import sort_codes
 from crestline.core.state import pack, unpack
 from crestline.core.window import counts_rows
@@ -280,14 +281,12 @@ class Session:
             self._resume(unpack(state))
 
     def _resume(self, state: dict[str, Any]) -> None:
-        try:
+        with sound.reading(pa.ArrowException):
             for stream, known in state["streams"].items():
                 mine = {n: q for n, q in self._waiting.items() if _run_key(q) == stream}
                 self._runs[stream] = self._run_from(mine, known)
                 self._waiting = {n: q for n, q in self._waiting.items() if n not in mine}
             self.log = list(state["log"])
-        except (KeyError, TypeError, IndexError, pa.ArrowException) as error:
-            raise StateError(f"this state does not make sense: {error!r}") from error
 
     def _run_from(self, queries: dict[str, Query], state: dict[str, Any]) -> Several:
         return Several.from_state(

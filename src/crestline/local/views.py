@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from crestline.core import sound
 from crestline.core.errors import StateError
 from crestline.core.operator import Reported
 from crestline.language import Query
@@ -127,6 +128,7 @@ class Views:
     def restore(self, texts: list[Any], result_rows: dict[str, int]) -> None:
         """Become the one whose ``texts()`` these were; StateError if the queries are others."""
         known = dict(filter(None, texts))
+        sound.require(known, "it answers no query")
         if known != {name: _text(query) for name, query in self.queries.items()}:
             raise StateError(
                 "this state belongs to another query: resume it with the same text, which was\n"

@@ -13,13 +13,15 @@ leaves a gap.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from crestline.core import sound
 from crestline.core.asks import Executions
 from crestline.core.errors import CrestlineError
+from crestline.sharing.demand import Demand
 from crestline.sharing.schedule import Schedule
 from crestline.types import Ints
 
@@ -128,6 +130,19 @@ class SharedAgenda:
         agenda._slides, agenda._names = list(state["slides"]), list(state["names"])
         agenda._gone = set(state["gone"])
         return agenda
+
+    def check(self, slides: Mapping[str, int | None], demands: Sequence[Demand]) -> None:
+        """Refuse an agenda, read from a state, that is not one of these queries."""
+        names = [self._names[number] for number in self._present()]
+        mine = {self._names[number]: self._slides[number] for number in self._present()}
+        sound.require(len(mine) == len(names) and mine == dict(slides), "the agenda is of others")
+        sound.length("agenda", self._names, self._slides)
+        if self.schedule is not None:
+            known = {demand.name: demand for demand in self.schedule.demands}
+            asked = all(known.get(demand.name) == demand for demand in demands)
+            sound.require(asked, "the schedule is of other queries")
+        else:
+            sound.require(not demands, "there is no schedule")
 
     # --- inside -----------------------------------------------------------------------------------
 

@@ -38,6 +38,7 @@ from typing import Any
 
 import numpy as np
 
+from crestline.core import sound
 from crestline.core.asks import LONG_AGO
 from crestline.core.errors import CrestlineError
 from crestline.sharing.demand import Demand
@@ -239,6 +240,8 @@ class Schedule:
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Schedule:
         """The schedule whose state that is."""
+        for when in ("origin", "end", "changed"):
+            sound.like(state[when], None if state[when] is None else 0, when)
         schedule = cls(state["plan"], [Demand(*d) for d in state["demands"]], state["origin"])
         schedule._removed = dict(state["removed"])
         schedule._newcomers = [

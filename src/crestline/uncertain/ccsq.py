@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from crestline.core import sound
 from crestline.kernels.ccsq import CLOSED, KEPT, WHOLE, run_ccsq
 from crestline.kernels.compact import DONE, ID, LEAVES, List, Setting, Told
 from crestline.types import Ints
@@ -36,6 +37,10 @@ class CCSQPart(Part):
         )  # fmt: skip
         self.lists = {"kept": kept, "whole": whole}
         return told
+
+    def _sound_extra(self) -> None:
+        sound.require(len(self.extra["gone"]) >= self.meta[KEPT], "gone is too short")
+        sound.require(not self.meta[CLOSED] or self.meta[WHOLE] > 0, "nothing is closed")
 
     def filled(self, name: str) -> int:
         return int(self.meta[KEPT if name == "kept" else WHOLE])

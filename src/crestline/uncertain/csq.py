@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from crestline.core import sound
 from crestline.kernels.compact import ID, LEAVES, List, Setting, Told, depth
 from crestline.kernels.csq import NEWEST, SETS, run_csq
 from crestline.types import Ints
@@ -36,6 +37,11 @@ class CSQPart(Part):
         self.lists = {"newest": newest, "queue": queue}
         self.extra["bounds"] = bounds
         return told
+
+    def _sound_extra(self) -> None:
+        sets, bounds = int(self.meta[SETS]), self.extra["bounds"]
+        sound.require(0 <= sets < len(bounds), "there are more sets than bounds")
+        sound.offsets("bounds", bounds[: sets + 1], sets, int(bounds[sets]))
 
     def filled(self, name: str) -> int:
         return int(self.meta[NEWEST] if name == "newest" else self.extra["bounds"][self.meta[SETS]])

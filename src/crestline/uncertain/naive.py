@@ -37,6 +37,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from crestline.core import sound
 from crestline.core.errors import CrestlineError
 from crestline.core.operator import Doubt, Reported
 from crestline.types import Floats, Ints
@@ -292,6 +293,11 @@ class Naive:
             setattr(operator, name, value)
         for name, value in state["pairs"].items():
             setattr(operator, name, {int(p): int(n) for p, n in value})
+        sound.length("arrays", *state["arrays"].values())
+        sound.moments("at", operator.at)
+        if not operator.timed:
+            known = set(operator.partition.tolist()) <= set(operator.counts)
+            sound.require(known, "records of partitions that were not counted")
         return operator
 
     def _check(self) -> None:

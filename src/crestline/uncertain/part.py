@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from crestline.core import sound
 from crestline.kernels.compact import (
     DONE,
     FLOATS,
@@ -14,7 +15,9 @@ from crestline.kernels.compact import (
     ID,
     INTS,
     LAST,
+    LEAVES,
     OVERFULL,
+    OWN,
     RULE,
     SHOWN,
     TIE,
@@ -128,6 +131,23 @@ class Part(ABC):
         part.shown_id = state["shown_id"].copy()
         part.shown = state["shown"].reshape(2, -1).copy()
         return part
+
+    def sound(self) -> None:
+        """Refuse lists that are not as long as the kernels will take them to be."""
+        sound.length("meta", self.meta, of=_META)
+        sound.moments("meta", self.meta)
+        own = self.meta[OWN:]
+        sound.within("meta, the part's own,", own, -1, 1 << 40)
+        sound.length("shown", self.shown_id, *self.shown, of=int(self.meta[SHOWN]))
+        self._sound_extra()
+        for name in self.LISTS:
+            floats, ints = self.lists[name]
+            sound.length(name, *floats, *ints, of=self.filled(name))
+            sound.numbers(name, floats)
+            sound.moments(f"{name}.leaves", ints[LEAVES])
+
+    def _sound_extra(self) -> None:  # noqa: B027
+        """The same of further arrays; lengths of lists may depend on them."""
 
     def _check_order(self, floats: Floats, ints: Ints) -> None:
         """L1: the records of a list are in rank order."""

@@ -27,9 +27,12 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, ClassVar
 
+import numpy as np
+
+from crestline.core import sound
 from crestline.kernels.compact import LEAVES, TIE, List, Setting, Told
 from crestline.kernels.scsq import run_scsq
-from crestline.kernels.segments import NEWEST, SEGMENTS, WHOLE, H
+from crestline.kernels.segments import CLOSED, NEWEST, SEGMENTS, WHOLE, H
 from crestline.types import Ints
 from crestline.uncertain.part import Part
 from crestline.uncertain.synopsis import Synopsis
@@ -54,6 +57,17 @@ class SegmentsPart(Part):
         self.lists = {"newest": newest, "queue": (f, i), "whole": whole}
         self.extra = {"bounds": bounds, "sizes": sizes}
         return told
+
+    def _sound_extra(self) -> None:
+        segments, bounds = int(self.meta[SEGMENTS]), self.extra["bounds"]
+        sizes = self.extra["sizes"][:segments]
+        sound.require(0 <= segments < len(bounds), "there are more segments than bounds")
+        sound.length("sizes of segments", sizes, of=segments)
+        sound.require(len(self.extra["sizes"]) >= len(bounds) - 1, "sizes are too few")
+        sound.offsets("bounds", bounds[: segments + 1], segments, int(bounds[segments]))
+        fits = (sizes > 0) & (sizes <= np.diff(bounds[: segments + 1]))
+        sound.require(fits.all(), "sets do not fit into their segments")
+        sound.require(not self.meta[CLOSED] or self.meta[WHOLE] > 0, "nothing is closed")
 
     def filled(self, name: str) -> int:
         if name == "queue":

@@ -28,9 +28,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from crestline.core import sound
 from crestline.core.operator import Doubt
 from crestline.kernels.panes import passing
-from crestline.kernels.scsq_buffer import FULL, LEAST, run_buffered
+from crestline.kernels.scsq_buffer import FULL, KNOWN, LEAST, run_buffered
+from crestline.kernels.segments import NEWEST
 from crestline.types import Floats, Ints
 from crestline.uncertain.scsq import SegmentsPart
 from crestline.uncertain.synopsis import Synopsis, writeable
@@ -48,6 +50,10 @@ class BufferedPart(SegmentsPart):
     def __init__(self) -> None:
         super().__init__()
         self.meta[FULL] = LEAST
+
+    def _sound_extra(self) -> None:
+        super()._sound_extra()
+        sound.within("known", self.meta[KNOWN : KNOWN + 1], 0, int(self.meta[NEWEST]) + 1)
 
 
 class SCSQBuffer(Synopsis):

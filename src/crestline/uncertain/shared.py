@@ -44,6 +44,7 @@ from typing import Any, Self
 import numpy as np
 
 from crestline.certain.waiting import Waiting, order_of
+from crestline.core import sound
 from crestline.core.asks import LONG_AGO, Agenda, Ask, Executions
 from crestline.core.errors import CrestlineError
 from crestline.core.operator import Doubt, Reported, gathered
@@ -550,6 +551,7 @@ class SharedWorlds:
         operator._wait_partition = wait["partition"].copy()
         operator._pruned_size = len(operator._wait_partition)
         parts, asks = state["parts"], len(operator._asks)
+        operator._sound(parts)
         start = 0
         for p, count in enumerate(parts["count"].tolist()):
             part = _Part(asks)
@@ -562,6 +564,25 @@ class SharedWorlds:
             operator._parts.append(part)
             start += count
         return operator
+
+    def _sound(self, parts: dict[str, Any]) -> None:
+        """Refuse lists that are not as long as they are said to be, and asks that nobody asks."""
+        sound.length("numbers", self._numbers, of=len(self._asks))
+        sound.within("numbers", self._numbers, 0, self._known)
+        sound.require(len(np.unique(self._numbers)) == len(self._asks), "an ask comes twice")
+        count = sound.length("parts", parts["count"], parts["thinned"])
+        sound.length("parts.shown", parts["shown"], of=count * len(self._asks))
+        sound.within("parts.shown", parts["shown"], 0, sound.FAR)
+        total = parts["ints"].shape[1]
+        sound.within("parts.count", parts["count"], 0, total + 1)
+        fits = parts["floats"].shape == (FLOATS, total) and len(parts["ints"]) == INTS
+        sound.require(fits and int(parts["count"].sum()) == total, "parts have other lengths")
+        waiting = sound.length("wait", self._wait_partition, *self._wait[0], *self._wait[1])
+        sound.within("wait.partition", self._wait_partition, 0, max(count, 1 if waiting else 0))
+        for floats, ints in (self._wait, (parts["floats"], parts["ints"])):
+            sound.numbers("records", floats)
+            sound.moments("records", ints[LEAVES])
+        sound.moments("moments", np.array([self._handled, self._newest, self._to or 0]))
 
     def _check(self) -> None:
         assert (self._wait_time >= self._handled).all(), "H3"

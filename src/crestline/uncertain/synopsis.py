@@ -30,6 +30,7 @@ import numpy as np
 
 from crestline.certain.steps import unit_panes
 from crestline.certain.waiting import Waiting, order_of
+from crestline.core import sound
 from crestline.core.errors import CrestlineError
 from crestline.core.operator import Doubt, Reported, gathered
 from crestline.kernels.compact import (
@@ -503,13 +504,21 @@ class Synopsis(ABC):
         )
         operator._wait_partition, operator._wait_step = wait["partition"], wait["step"]
         operator._pruned_size = len(operator._wait_step)
-        kind = type(operator._new_part())
-        pieces = {
-            name: np.split(found["values"], np.cumsum(found["sizes"])[:-1])
-            for name, found in state["parts"].items()
-        }
-        for p in range(len(operator._counts)):
-            operator._parts.append(kind.from_state({name: pieces[name][p] for name in pieces}))
+        count = sound.length("counts", operator._counts, operator._last)
+        sound.within("counts", operator._counts, 0, sound.FAR)
+        sound.moments("last", operator._last)
+        steps, columns = operator._wait_step, (*operator._wait[0], *operator._wait[1])
+        sound.length("wait", operator._wait_partition, steps, *columns)
+        sound.within("wait.partition", operator._wait_partition, 0, count)
+        sound.moments("wait.step", steps, operator._wait[1][LEAVES])
+        sound.numbers("wait", operator._wait[0])
+        fresh = operator._new_part()
+        for saved in sound.divided(state["parts"], fresh.state(), count):
+            operator._parts.append(type(fresh).from_state(saved))
+        for part in operator._parts:
+            part.sound()
+        done = max((int(part.meta[DONE]) for part in operator._parts), default=_LONG_AGO)
+        sound.require(not operator._timed or operator._closed >= done, "closed is behind")
         return operator
 
     def _check(self) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from crestline.core import sound
 from crestline.kernels.compact import LEAVES, SCORE, TIE, List, Setting, Told
 from crestline.kernels.ranked import BLOCKS, HEAD, LOWEST, TAIL, Blocks, into_blocks, run_window
 from crestline.types import Ints
@@ -62,6 +63,15 @@ class WindowPart(Part):
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
         part = super().from_state(state)
+        window = part.lists["window"][0].shape[1]
+        sound.require((part.meta[HEAD], part.meta[TAIL]) == (0, window), "the window is longer")
+        sound.within("lowest", part.meta[LOWEST : LOWEST + 1], -1, max(window, 1))
+        sound.length("ranked", state["ranked"], of=window)
+        sound.within("ranked", state["ranked"], 0, window)
+        sound.require(len(np.unique(state["ranked"])) == window, "ranked names a record twice")
+        (scores, _), ranked = part.lists["window"][0], state["ranked"]
+        falls = scores[ranked[1:]] <= scores[ranked[:-1]]
+        sound.require(falls.all(), "ranked is not in the order of scores")
         part._blocks = into_blocks(part.lists["window"][0], state["ranked"])
         part.meta[BLOCKS] = len(part._blocks[3]) - 1
         return part
