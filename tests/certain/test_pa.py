@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from math import ceil
+import time
+from fractions import Fraction
+from math import ceil, comb
 from typing import Any
 
 import numpy as np
@@ -45,6 +47,32 @@ def test_the_limit_leaves_less_than_sigma(k: int, n: int, sigma: float) -> None:
     assert 0 <= limit <= max(0, n - k)
     if k + limit < n:
         assert p_practice(k + limit + 1, n, k) < sigma / 2
+
+
+def by_the_paper(rank: int, n: int, k: int) -> float:
+    """(9) as it is printed, a sum over k, in whole numbers."""
+    terms = (
+        Fraction(comb(n - 1, other - 1) * comb(n - 1, rank - 1), comb(2 * n - 2, rank + other - 2))
+        for other in range(1, min(k, n) + 1)
+    )
+    return float(min(Fraction(1), Fraction(n * n, 4 * n - 2) * sum(terms)))
+
+
+@given(st.data(), st.integers(1, 400))
+def test_the_short_sum_is_that_of_the_paper(data: st.DataObject, n: int) -> None:
+    k = data.draw(st.integers(1, n + 5))
+    rank = data.draw(st.integers(min(k, n), n))
+    assert p_practice(rank, n, k) == pytest.approx(by_the_paper(rank, n, k), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("k", "n", "limit"),
+    [(1_000, 10**6, 286), (10**7, 8 * 10**7, 27_933), (10**7, 10**18, 42_552)],
+)
+def test_the_limit_of_a_large_k_is_not_a_long_loop(k: int, n: int, limit: int) -> None:
+    start = time.perf_counter()
+    assert candidate_limit(k, n, 0.001) == limit
+    assert time.perf_counter() - start < 10  # adding up k terms takes minutes
 
 
 def reported(operator: PA | RAPF | Naive, scores: Floats, batch: int) -> set[int]:

@@ -20,7 +20,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from crestline.language import Expression
+from crestline.language import Expression, functions
 from crestline.language.functions import CASTS, EXTRACTED, FUNCTIONS
 
 RECORDED = Path(__file__).with_name("spark_values.jsonl")
@@ -130,6 +130,48 @@ def test_equals_spark(
         (row, a, b) for row, a, b in zip(inputs, ours, values, strict=True) if not same(a, b)
     ]
     assert not differing, "\n".join(f"{r}: DuckDB {a!r}, Spark {b!r}" for r, a, b in differing[:5])
+
+
+@pytest.fixture
+def sharing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever an expression repeats is bound to a name, also if it is but a column."""
+    monkeypatch.setattr(functions, "SHARED_FROM", 2)
+
+
+def shared(dialect: str) -> list[tuple[str, list[Any]]]:
+    """The recorded expressions that bind an argument to a name, and what Spark says without."""
+    return [
+        (expression, values)
+        for expression, values in recorded()
+        if functions.SHARED in Expression(expression).to(dialect)
+    ]
+
+
+@pytest.mark.usefixtures("sharing")
+def test_shared_arguments_have_the_same_values(engine: duckdb.DuckDBPyConnection) -> None:
+    assert len(shared("duckdb")) > 70
+    for expression, values in shared("duckdb"):
+        test_equals_spark(engine, expression, values)
+
+
+@pytest.mark.usefixtures("sharing")
+def test_shared_arguments_have_the_same_values_in_spark(spark: Any) -> None:
+    assert len(shared("spark")) > 50
+    texts = [Expression(expression).to("spark") for expression, _ in shared("spark")]
+    frame = spark.createDataFrame(edge_cases()).coalesce(1)
+    rows = frame.selectExpr(*(f"{text} AS c{n}" for n, text in enumerate(texts))).collect()
+    for n, (expression, values) in enumerate(shared("spark")):
+        assert all(map(same, (row[n] for row in rows), values)), expression
+
+
+def test_deep_nesting_in_spark(spark: Any) -> None:
+    """Catalyst would double every level once more, and again below a filter."""
+    text, value = "x", 3
+    for _ in range(10):
+        text, value = f"mod(7, abs({text}) + 4)", 7 % (abs(value) + 4)
+    nested = Expression(text).to("spark")
+    frame = spark.sql("SELECT 3 AS x").filter(f"{nested} IS NOT NULL")
+    assert [row[0] for row in frame.selectExpr(nested).collect()] == [value]
 
 
 def test_every_function_is_compared() -> None:

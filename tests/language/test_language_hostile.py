@@ -38,9 +38,12 @@ def quick() -> Iterator[None]:
         "x" + " + x" * 2_000,
         "x = 1" + " = 1" * 2_000,
         "x" + " BETWEEN 1 AND 2" * 2_000,
-        "CAST(" * 25 + "x" + " AS INT)" * 25,
-        "POW(" * 25 + "x" + ", 2)" * 25,
-        "x" + " DIV 2" * 90,
+        "greatest(" + ", ".join(["x"] * 100_000) + ")",
+        "greatest(" + ", ".join(f"round(x + {i}, 2)" for i in range(2_400)) + ")",
+        "x IN (" + ", ".join(map(str, range(100_000))) + ")",
+        " OR ".join(["x = 1"] * 50_000),
+        "CASE " + "WHEN x = 1 THEN 2 " * 50_000 + "END",
+        "DISTANCE((" + ", ".join(["x"] * 90_000) + "), (1))",
         "INTERVAL " * 10_000,
         "x." * 10_000 + "x",
         "'" + "''" * 10_000,
@@ -75,7 +78,7 @@ def test_reasonable_nesting_works_from_a_deep_stack(level: str) -> None:
     "large",
     [
         "x FROM s [ROWS 10] WHERE "
-        + " OR ".join(f"x <> 'symbol {i:09}'" for i in range(4_000))
+        + " OR ".join(f"x <> 'a symbol of the stream: {i:012}'" for i in range(2_000))
         + " ORDER BY x",
         "x FROM s [ROWS 10] WHERE x IN ("
         + ", ".join(f"{i:020}" for i in range(4_500))
@@ -86,7 +89,7 @@ def test_reasonable_nesting_works_from_a_deep_stack(level: str) -> None:
         "x FROM s [ROWS 10] ORDER BY "
         + ", ".join(f"column_of_the_stream_{i:04} * 2" for i in range(3_500)),
         "x FROM s [ROWS 10] ORDER BY COSINE(v, ARRAY("
-        + ", ".join(["0.1234567890123456"] * 5_000)
+        + ", ".join(["0.1234567890123456"] * 4_900)
         + "))",
         "x /* " + "comment " * 12_000 + "*/ FROM s [ROWS 10] ORDER BY x",
         "x FROM " + ", ".join(f"s{i:05}" for i in range(4_000)) + " [ROWS 10 ON ts]"
@@ -129,13 +132,76 @@ def test_columns_of_streams_that_are_none(column: str) -> None:
             )
 
 
+#: Calls and operators that write an argument more than once, or whose engines do.
+REPEATING = [
+    "round({}, 2)", "ln({})", "log2({})", "log(2, {})", "pow({}, 2)", "pow(2, {})", "sign({})",
+    "mod({}, 7)", "mod(7, {})", "(7 % {})", "ceil({})", "floor({})", "abs({})", "(1 / {})",
+    "cast({} as int)", "cast({} as double)", "({} DIV 2)", "(7 DIV {})", "nullif({}, 5)",
+    "haversine({}, 1, 2, 3)", "haversine(1, {}, 2, 3)", "if({} between 1 and 2, 1, 2)",
+    "if({} not between 1 and 2, 1, 2)", "if({} in (1, 2, 3), 1, 2)",
+    "case {} when 1 then 2 when 3 then 4 when 5 then 6 else 3 end",
+]  # fmt: skip
+TWICE_NESTED = [
+    "unix_seconds(timestamp_seconds({}))", "unix_millis(timestamp_millis({}))",
+    "year(to_timestamp(cast({} as string)))", "day(cast(cast({} as string) as date))",
+    "cosine(array({}, 1), array(1, 2))",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("level", [*REPEATING, *TWICE_NESTED])
+def test_the_deepest_nesting_is_short_and_quick(level: str) -> None:
+    """Written out in full, the text would double or triple with every level."""
+    text = "x"
+    for _ in range(31 if level in REPEATING else 10):
+        text = level.replace("{}", text)
+    expression = Expression(text)
+    assert max(len(expression.to(engine)) for engine in ("duckdb", "spark")) < 60_000
+    duckdb.execute(f"SELECT {expression.to('duckdb')} FROM (SELECT 1.5e0 AS x)")
+
+
+@pytest.mark.parametrize(
+    "level", ["round({} * 1.7, 2)", "pow({}, 1.1)", "mod({} + 5, 7)", "1 / {}"]
+)
+def test_a_nested_value_is_that_of_one_step_after_another(level: str) -> None:
+    text, value = "x", 1.3
+    step = Expression(level.replace("{}", "x")).to("duckdb")
+    for _ in range(14):
+        text = level.replace("{}", f"({text})")
+        source = f"(SELECT CAST({value!r} AS DOUBLE) AS x)"
+        ((value,),) = duckdb.execute(f"SELECT {step} FROM {source}").fetchall()
+    nested = Expression(text).to("duckdb")
+    assert duckdb.execute(f"SELECT {nested} FROM (SELECT 1.3e0 AS x)").fetchall() == [(value,)]
+
+
+@pytest.mark.parametrize(
+    ("many", "limit"),
+    [
+        ("x IN ({})", "5,000 terms"),
+        ("greatest({})", "5,000 terms"),
+        ("(" * 40, "32 levels"),
+        ("x" + " + x" * 200, "100 operations"),
+        ("coalesce(" + ", ".join(["round(x + 1, 2)"] * 1_200) + ")", "300,000 characters"),
+    ],
+)
+def test_an_error_names_the_limit(many: str, limit: str) -> None:
+    with pytest.raises(QueryError, match=limit):
+        Expression(many.format(", ".join(map(str, range(5_001)))))
+
+
+@pytest.mark.parametrize("digits", [19, 308, 309, 400, 401])
+def test_whole_numbers_of_many_digits(digits: int) -> None:
+    for text in ("{}", "-{}", "x IN ({})", "v[{}]", "round(x, {})", "cosine(v, array({}))"):
+        with pytest.raises(QueryError):
+            Expression(text.format("9" * digits) + " = 1")
+
+
 def test_long_conditions_reach_the_engine() -> None:
     condition = Expression(" OR ".join(f"x = {i}" for i in range(1_000)))
     chain = Expression("x" + " + 1" * 98)
-    row = duckdb.execute(
-        f"SELECT {condition.to('duckdb')}, {chain.to('duckdb')} FROM (SELECT 999 AS x)"
-    ).fetchall()
-    assert row == [(True, 1097)]
+    joined = Expression("length(concat(" + ", ".join(["x"] * 4_000) + "))")
+    texts = ", ".join(expression.to("duckdb") for expression in (condition, chain, joined))
+    row = duckdb.execute(f"SELECT {texts} FROM (SELECT 999 AS x)").fetchall()
+    assert row == [(True, 1097, 12_000)]
 
 
 def test_the_length_is_limited() -> None:

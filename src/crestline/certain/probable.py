@@ -19,7 +19,7 @@ counts candidates, without the k best: ``limit = l_c - 1 - k``.
 from __future__ import annotations
 
 from functools import lru_cache
-from math import exp, inf, lgamma, log, log1p, sqrt
+from math import exp, lgamma, log, log1p, sqrt
 
 
 def convex_beyond(k: int, n: int) -> float:
@@ -39,16 +39,30 @@ def convex_beyond(k: int, n: int) -> float:
 
 
 def p_practice(rank: int, n: int, k: int) -> float:
-    """An upper bound for the chance that a record of this rank gets among the k best (9)."""
-    total = -inf
-    for other in range(1, min(k, n) + 1):
-        term = (
-            _log_choose(n - 1, other - 1)
-            + _log_choose(n - 1, rank - 1)
-            - _log_choose(2 * n - 2, rank + other - 2)
-        )
-        total = max(total, term) + log1p(exp(-abs(total - term))) if total > -inf else term
-    return exp(min(0.0, log(n * n / (4 * n - 2)) + total))
+    """An upper bound for the chance that a record of this rank, k or more, gets among the k best.
+
+    (9) adds up k binomials. Written as chances of a draw they are those of a hypergeometric law:
+    n/2 times the chance that of 2n - 1 records, n of them marked, ``rank + k - 1`` drawn ones hold
+    at least ``rank`` marked ones. Its terms fall from the first on, ever faster, so about sqrt(k)
+    of them make the sum.
+    """
+    k = min(k, n)
+    drawn = rank + k - 1
+    if rank > n:
+        return 0.0
+    first = (
+        _log_falling(drawn, k - 1)
+        - lgamma(k)
+        + _log_falling(n, rank)
+        + _log_falling(n - 1, k - 1)
+        - _log_falling(2 * n - 1, drawn)
+    )
+    total, term, marked = 0.0, 1.0, rank
+    while term > total * 1e-17:
+        total += term
+        term *= (drawn - marked) * (n - marked) / ((marked + 1) * (n - drawn + marked))
+        marked += 1
+    return exp(min(0.0, log(n / 2) + log(total) + first))
 
 
 @lru_cache(maxsize=1024)
@@ -75,10 +89,13 @@ def candidate_limit(k: int, n: int, sigma: float) -> int:
     return max(0, kept - k)
 
 
-def _log_choose(n: int, r: int) -> float:
-    if r < 0 or r > n:
-        return -inf
-    return lgamma(n + 1) - lgamma(r + 1) - lgamma(n - r + 1)
+def _log_falling(n: int, count: int) -> float:
+    """The logarithm of n (n - 1) ... (n - count + 1), also where lgamma(n) has no digits left."""
+    rest = n - count
+    if rest < 1_000 or n < 1_000_000:
+        return lgamma(n + 1) - lgamma(rest + 1)
+    # The difference of two of Stirling's series, n ln n - n + ln(n) / 2 + 1 / (12 n) - ...
+    return count * (log(n) - 1) + (rest + 0.5) * log1p(count / rest) + (1 / n - 1 / rest) / 12
 
 
 __all__ = ["candidate_limit", "convex_beyond", "p_practice"]

@@ -17,10 +17,12 @@ In a template ``{0}`` is the first argument and ``{d[0]}`` the first argument as
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
 Template = str | Callable[[list[str]], str]
+SPARK, DUCKDB = 0, 1
 
 #: No limit on the number of arguments.
 ANY = 1_000_000
@@ -39,10 +41,10 @@ class Function:
     literals: tuple[int, ...] = ()
 
     def in_spark(self, arguments: list[str]) -> str:
-        return _filled(self.spark, arguments)
+        return filled(self.spark, arguments, SPARK)
 
     def in_duckdb(self, arguments: list[str]) -> str:
-        return _filled(self.duckdb, arguments)
+        return filled(self.duckdb, arguments, DUCKDB)
 
     @property
     def example(self) -> str:
@@ -51,7 +53,50 @@ class Function:
         return self.usage or f"{self.name}({names if self.most else ''})"
 
 
-def _filled(template: Template, arguments: list[str]) -> str:
+#: An argument that weighs more is computed once where a template repeats it. Lighter ones are
+#: written out: engines see by themselves that they are the same, and filters can use them.
+SHARED_FROM = 200
+#: What stands for the arguments that are computed once.
+SHARED = "__crestline_shared"
+_NAME = rf"{SHARED}\.v\d+_"
+#: Engines repeat the operand of these, whatever its size.
+_REPEATING = re.compile(r"nullif\(| BETWEEN | IN \(|CASE (?!WHEN)")
+_REPEATED = re.compile(rf"nullif\((TRY_CAST\()?{_NAME}|{_NAME} (NOT )?(BETWEEN|IN) |CASE {_NAME}")
+
+
+def filled(template: Template, arguments: list[str], engine: int) -> str:
+    """A template with its arguments, in parentheses; it stays short however deep they nest.
+
+    Heavy arguments are bound to names if one of them is repeated: engines have no LET, but they
+    transform lists, here of one element. Names stand for all heavy ones, since engines take
+    exponential time for a transformation inside another.
+
+    >>> filled("{0} * {0}", ["x"], DUCKDB)
+    '(x * x)'
+    >>> shared = filled("{0} * {0}", [f"sqrt({'x' * 200})"], DUCKDB)
+    >>> shared[:44], shared[-65:]
+    ('(list_transform([struct_pack(v0_ := sqrt(xxxx', '_ * __crestline_shared.v0_))[1])')
+    """
+    heavy = {i for i, text in enumerate(arguments) if _weight(text) > SHARED_FROM}
+    if heavy:
+        names = {i: f"{SHARED}.v{i}_" for i in heavy}
+        body = _written(template, [names.get(i, text) for i, text in enumerate(arguments)])
+        written = re.findall(_NAME, body)
+        if len(written) > len(set(written)) or _REPEATED.search(body):
+            values = [(f"v{i}_", arguments[i]) for i in sorted(heavy)]
+            if engine == DUCKDB:
+                packed = ", ".join(f"{name} := {value}" for name, value in values)
+                return f"(list_transform([struct_pack({packed})], lambda {SHARED}: {body})[1])"
+            packed = ", ".join(f"'{name}', {value}" for name, value in values)
+            return f"(transform(array(named_struct({packed})), {SHARED} -> {body})[0])"
+    return _written(template, arguments)
+
+
+def _weight(text: str) -> int:
+    return len(text) if len(text) > SHARED_FROM else len(text) + 50 * len(_REPEATING.findall(text))
+
+
+def _written(template: Template, arguments: list[str]) -> str:
     if callable(template):
         return f"({template(arguments)})"
     doubles = [f"TRY_CAST({argument} AS DOUBLE)" for argument in arguments]
@@ -69,7 +114,20 @@ def _call(name: str) -> Callable[[list[str]], str]:
 
 def _joined(arguments: list[str]) -> str:
     # DuckDB's concat() skips NULLs, Spark's does not.
-    return " || ".join(f"CAST({argument} AS VARCHAR)" for argument in arguments)
+    return balanced("||", [f"CAST({argument} AS VARCHAR)" for argument in arguments])
+
+
+def balanced(operator: str, terms: list[str]) -> str:
+    """The terms with an associative operator between them, as a balanced tree: a long chain is
+    deeper than engines parse.
+
+    >>> balanced("+", ["a", "b", "c"])
+    '((a + b) + c)'
+    """
+    while len(terms) > 1:
+        pairs = [f"({a} {operator} {b})" for a, b in zip(terms[::2], terms[1::2], strict=False)]
+        terms = pairs + terms[len(pairs) * 2 :]
+    return terms[0]
 
 
 def _rounded_in_spark(arguments: list[str]) -> str:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from math import sqrt
 
+from crestline.language.functions import balanced
+
 #: Mean radius of the earth in metres (IUGG).
 EARTH_RADIUS = 6_371_008.8
 
@@ -21,7 +23,7 @@ def distance(here: list[str], there: list[str], weights: list[str] | None = None
     squares = [f"pow({_double(a)} - {_double(b)}, 2e0)" for a, b in zip(here, there, strict=True)]
     if weights is not None:
         squares = [f"({_double(w)} * {square})" for w, square in zip(weights, squares, strict=True)]
-    return f"(sqrt({_sum(squares)}))"
+    return f"(sqrt({balanced('+', squares)}))"
 
 
 def haversine(arguments: list[str]) -> str:
@@ -32,7 +34,7 @@ def haversine(arguments: list[str]) -> str:
         f" + cos({lat}) * cos({lat0}) * pow(sin(({lon} - {lon0}) / 2e0), 2e0))"
     )
     # abs(): rounding may carry the chord of antipodes just beyond 1.
-    return f"({2 * EARTH_RADIUS!r}e0 * atan2(sqrt({chord}), sqrt(abs(1e0 - {chord}))))"
+    return f"{2 * EARTH_RADIUS!r}e0 * atan2(sqrt({chord}), sqrt(abs(1e0 - {chord})))"
 
 
 def cosine(vector: str, other: list[float]) -> tuple[str, str]:
@@ -61,7 +63,7 @@ def cosine(vector: str, other: list[float]) -> tuple[str, str]:
         f"list_inner_product({dense}, {dense})",
     )
     texts = [
-        f"(CASE WHEN {fits} THEN {dot} / nullif(sqrt({norm}) * {length}, 0e0) END)"
+        f"CASE WHEN {fits} THEN {dot} / nullif(sqrt({norm}) * {length}, 0e0) END"
         for fits, dot, norm in (spark, duckdb)
     ]
     return texts[0], texts[1]
@@ -74,10 +76,3 @@ def _literal(value: float) -> str:
 
 def _double(text: str) -> str:
     return f"TRY_CAST({text} AS DOUBLE)"
-
-
-def _sum(terms: list[str]) -> str:
-    while len(terms) > 1:
-        pairs = [f"({a} + {b})" for a, b in zip(terms[::2], terms[1::2], strict=False)]
-        terms = pairs + terms[len(pairs) * 2 :]
-    return terms[0]

@@ -54,7 +54,9 @@ def number(written: str) -> Leaf:
     if written.isdigit():
         value = int(written)
         if value > _MOST:
-            raise ValueError(f"whole numbers go up to {_MOST}; write {value:.6e} for a double")
+            double = float(written)  # infinite beyond what a double holds
+            advice = f"; write {double:.6e} for a double" if isfinite(double) else ""
+            raise ValueError(f"whole numbers go up to {_MOST}{advice}")
         kind = "INTEGER" if value < 1 << 31 else "BIGINT"
         # DuckDB would fit the type of a bare 300 to its neighbour, and overflow with it.
         typed = (f"CAST({value} AS {kind})", f"CAST(-{value} AS {kind})")

@@ -8,38 +8,53 @@ and everything is in parentheses, since engines disagree on ranks of operators.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TypeVar
 
 from sqlglot import Expr, exp
 
 from crestline.core.errors import QueryError
 from crestline.language import geometry
-from crestline.language.functions import CASTS, FUNCTIONS, REMAINDER, TRUNCATIONS
+from crestline.language.functions import (
+    CASTS,
+    DUCKDB,
+    FUNCTIONS,
+    REMAINDER,
+    SPARK,
+    TRUNCATIONS,
+    Template,
+    filled,
+)
 from crestline.language.scanner import Part
 from crestline.language.tokens import shortened
 from crestline.language.tree import COMPARISON, OPERATORS, Tree
 
-#: The longest SQL that an expression may become: some functions repeat their arguments.
-MAX_SQL = 1_000_000
+#: The longest SQL that an expression may become; DuckDB reads about that much in a second.
+MAX_SQL = 300_000
 
 Literal = TypeVar("Literal", int, str)
 
-_DOUBLE = "TRY_CAST({} AS DOUBLE)"
-_BIGINT = (f"({CASTS['BIGINT'][0]})", f"({CASTS['BIGINT'][1]})")
+
+def _quotient(engine: int) -> Callable[[list[str]], str]:
+    """DIV, of which no overflow stops a run."""
+    template = (
+        "CASE WHEN {1} = -1 THEN try_multiply({0}, -1L) ELSE {0} DIV nullif({1}, 0L) END",
+        "TRY({0} // nullif({1}, 0))",
+    )[engine]
+    whole = f"({CASTS['BIGINT'][engine]})"
+    return lambda operands: template.format(*(whole.format(operand) for operand in operands))
+
 
 #: Arithmetic, (Spark, DuckDB), of which no overflow stops a run.
-_ARITHMETIC = {
+_ARITHMETIC: dict[str, tuple[Template, Template]] = {
     "+": ("try_add({0}, {1})", "TRY({0} + {1})"),
     "-": ("try_subtract({0}, {1})", "TRY({0} - {1})"),
     "*": ("try_multiply({0}, {1})", "TRY({0} * {1})"),
-    "/": ("({d0} / nullif({d1}, 0e0))", "({d0} / nullif({d1}, 0e0))"),
-    "%": (f"({REMAINDER[0]})", f"({REMAINDER[1]})"),
-    "||": ("concat({0}, {1})", "(CAST({0} AS VARCHAR) || CAST({1} AS VARCHAR))"),
-    "DIV": (
-        "(CASE WHEN {b1} = -1 THEN try_multiply({b0}, -1L) ELSE {b0} DIV nullif({b1}, 0L) END)",
-        "TRY({b0} // nullif({b1}, 0))",
-    ),
-}  # fmt: skip
+    "/": ("{d[0]} / nullif({d[1]}, 0e0)", "{d[0]} / nullif({d[1]}, 0e0)"),
+    "%": REMAINDER,
+    "||": ("concat({0}, {1})", "CAST({0} AS VARCHAR) || CAST({1} AS VARCHAR)"),
+    "DIV": (_quotient(SPARK), _quotient(DUCKDB)),
+}
 
 
 class Printer:
@@ -102,7 +117,10 @@ class Printer:
         right = node.args["expression"]
         leaf = self.tree.leaf(right)
         if leaf is not None and leaf.kind == "predicate":
-            return f"({self.print(node.this)} {(leaf.spark, leaf.duckdb)[self.engine]})"
+            predicate = (leaf.spark, leaf.duckdb)[self.engine]
+            return filled(
+                lambda texts: f"{texts[0]} {predicate}", [self.print(node.this)], self.engine
+            )
         if key == "<=>" and self.engine:
             key = "IS NOT DISTINCT FROM"
         return f"({self.print(node.this)} {key} {self.print(right)})"
@@ -116,12 +134,7 @@ class Printer:
         sql = self.print(node)
         for step in reversed(chain):
             template = _ARITHMETIC[OPERATORS[type(step)][0]][self.engine]
-            operands = (sql, self.print(step.args["expression"]))
-            sql = template.format(
-                *operands,
-                **{f"d{i}": _DOUBLE.format(sql) for i, sql in enumerate(operands)},
-                **{f"b{i}": _BIGINT[self.engine].format(sql) for i, sql in enumerate(operands)},
-            )
+            sql = filled(template, [sql, self.print(step.args["expression"])], self.engine)
             if len(sql) > MAX_SQL:
                 break
         return sql
@@ -134,27 +147,29 @@ class Printer:
         return template.format(self.print(node.this))
 
     def _case(self, node: exp.Case) -> str:
-        pieces = ["CASE"]
-        if node.this is not None:
-            pieces.append(self.print(node.this))
+        nodes = [node.this]
         for branch in node.args["ifs"]:
-            pieces.append(f"WHEN {self.print(branch.this)} THEN {self.print(branch.args['true'])}")
-        if (default := node.args.get("default")) is not None:
-            pieces.append(f"ELSE {self.print(default)}")
-        return f"({' '.join(pieces)} END)"
+            nodes += [branch.this, branch.args["true"]]
+        nodes.append(node.args.get("default"))
+        texts = [self.print(node) for node in nodes if node is not None]
+        if node.this is None:
+            return f"({_case_of('', texts)})"
+        return filled(lambda texts: _case_of(texts[0], texts[1:]), texts, self.engine)
 
     def _call(self, name: str, arguments: list[Expr]) -> str:
         if name.endswith("BETWEEN"):
-            value, low, high = (self.print(argument) for argument in arguments)
-            return f"({value} {name} {low} AND {high})"
+            texts = [self.print(argument) for argument in arguments]
+            return filled(f"{{0}} {name} {{1}} AND {{2}}", texts, self.engine)
         if name == "CAST":
             leaf = self.tree.leaf(arguments[1])
             assert leaf is not None
-            return f"({CASTS[str(leaf.value)][self.engine].format(self.print(arguments[0]))})"
+            template = CASTS[str(leaf.value)][self.engine]
+            return filled(template, [self.print(arguments[0])], self.engine)
         if name in ("DISTANCE", "WEIGHTED_DISTANCE"):
             return self._distance(name, arguments)
         if name == "HAVERSINE":
-            return geometry.haversine([self.print(argument) for argument in arguments])
+            texts = [self.print(argument) for argument in arguments]
+            return filled(geometry.haversine, texts, self.engine)
         if name == "COSINE":
             return self._cosine(*arguments)
         function = FUNCTIONS[name]
@@ -209,7 +224,11 @@ class Printer:
         if not isinstance(other, exp.Anonymous) or other.this != "ARRAY":
             raise self._error(other, usage, f"write {FUNCTIONS['COSINE'].example}")
         weights = [float(self._number(element, usage)) for element in other.expressions]
-        return geometry.cosine(self.print(vector), weights)[self.engine]
+        return filled(
+            lambda texts: geometry.cosine(texts[0], weights)[self.engine],
+            [self.print(vector)],
+            self.engine,
+        )
 
     def _number(self, node: Expr, expected: str) -> float:
         if isinstance(node, exp.Neg):
@@ -228,6 +247,13 @@ class Printer:
     def _error(self, node: Expr, message: str, hint: str) -> QueryError:
         place = self.tree.places[id(node)]
         return QueryError(message, self.text, place.start, place.length, hint)
+
+
+def _case_of(operand: str, texts: list[str]) -> str:
+    """CASE with texts for WHEN and THEN in turn, and for ELSE if there is one more."""
+    arms = [f"WHEN {w} THEN {t}" for w, t in zip(texts[::2], texts[1::2], strict=False)]
+    default = [f"ELSE {texts[-1]}"] * (len(texts) % 2)
+    return " ".join(["CASE", *([operand] if operand else []), *arms, *default, "END"])
 
 
 _CALCULATIONS = {operator for operator, (_, level) in OPERATORS.items() if level > COMPARISON}

@@ -24,6 +24,10 @@ from crestline.language.tokens import RESERVED, Kind, Token, did_you_mean
 #: frames a level, and Python stops at 1,000 frames.
 MAX_NESTING = 32
 
+#: How many columns, literals and calls an expression may have, values of IN lists included. The
+#: engines read an expression again for every batch, and take about a second for so many.
+MAX_TERMS = 5_000
+
 _BINARY = {
     "+": "+", "-": "-", "*": "*", "/": "/", "%": "%", "||": "||", "=": "=", "==": "=",
     "<>": "<>", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">=", "<=>": "<=>",
@@ -63,6 +67,7 @@ class Scanner:
     parts: list[Part] = field(default_factory=list)
     _open: list[_Open] = field(default_factory=list)
     _prefixes: int = 0
+    _terms: int = 0
 
     def scan(self) -> list[Part]:
         operand_done = False
@@ -166,6 +171,7 @@ class Scanner:
                 token,
                 REFUSED.get(name) or did_you_mean(name, [*FUNCTIONS, *ALIASES]) or self._known(),
             )
+        self._count_term(token)
         self._add(name, token)
         return self._push("(", _Open(")", self._token, name))
 
@@ -257,6 +263,7 @@ class Scanner:
         separator = "("
         while self._token.is_symbol(separator):
             self.at += 1
+            self._count_term(self._token)
             values.append(self._listed())
             separator = ","
         if not self._token.is_symbol(")"):
@@ -325,7 +332,17 @@ class Scanner:
         self._add(self._open.pop().closer, token)
         return True
 
+    def _count_term(self, token: Token) -> None:
+        self._terms += 1
+        if self._terms > MAX_TERMS:
+            raise self._error(
+                f"the expression has more than {MAX_TERMS:,} terms (columns, literals and calls)",
+                token,
+                "compute parts of it before the stream comes in, or ask several queries",
+            )
+
     def _leaf(self, leaf: Leaf, size: int = 1) -> bool:
+        self._count_term(self._token)
         self.parts.append(Part(f"#{len(self.parts)}", leaf.canonical, self._token, leaf))
         self.at += size
         return True

@@ -27,6 +27,9 @@ from crestline.planner.catalogue import (
     uncertain_default,
 )
 
+#: No option of USING is larger: all count records, or are small factors.
+MOST_OF_AN_OPTION = 1_000_000_000
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -326,5 +329,9 @@ def _options(query: Query, algorithm: Algorithm) -> dict[str, float]:
         if isinstance(value, str) or isinstance(value, bool) != isinstance(default, bool):
             wanted = "true or false" if isinstance(default, bool) else "a number"
             raise PlanError(f"the option {name} of {algorithm.name} is {wanted}, not {value!r}.")
+        if abs(value) > MOST_OF_AN_OPTION:
+            raise PlanError(
+                f"the option {name} of {algorithm.name} goes up to {MOST_OF_AN_OPTION:,}."
+            )
         chosen[name.lower()] = value
     return chosen
