@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cmp_to_key
 from typing import Any, Literal
 
@@ -24,6 +24,8 @@ Record = dict[str, Any]
 Row = dict[str, Any]
 Kind = Literal["range_slide", "range", "rows", "rows_on", "unbounded_time", "unbounded_rows"]
 Cell = tuple[int, tuple[Any, ...]]  # (window end, partition values)
+#: A lateness with which no record is late.
+FOREVER = 10**18
 
 
 @dataclass(frozen=True)
@@ -43,12 +45,17 @@ class Spec:
     partition: tuple[str, ...] = ()
     select: tuple[str, ...] = ("id",)
     key: tuple[str, ...] = ()
-    lateness: int = 0
+    #: None: the clause is not written. A bounded run then drops nothing as late.
+    lateness: int | None = None
     late: Literal["DROP", "REVISE"] = "DROP"
     emit: Literal["SNAPSHOTS", "CHANGES"] = "SNAPSHOTS"
     where: Callable[[Record], bool] | None = field(default=None, compare=False)
     where_sql: str | None = None
     name: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.late == "REVISE" and self.lateness is None:
+            object.__setattr__(self, "lateness", 0)  # the one is not written without the other
 
     @property
     def counts_rows(self) -> bool:
@@ -77,7 +84,7 @@ class Spec:
             f"PARTITION BY {', '.join(map(quoted, self.partition))}" if self.partition else "",
             f"ORDER BY {terms}",
             f"KEY ({', '.join(map(quoted, self.key))})" if self.key else "",
-            f"LATENESS {self.lateness} us" if self.lateness or self.late == "REVISE" else "",
+            f"LATENESS {self.lateness} us" if self.lateness is not None else "",
             "LATE REVISE" if self.late == "REVISE" else "",
             "EMIT CHANGES" if self.emit == "CHANGES" else "",
             f"USING {using}" if using else "",
@@ -121,8 +128,16 @@ class Expected:
     late: list[int]
 
 
-def expect(spec: Spec, records: Sequence[Record], *, finished: bool = True) -> Expected:
-    """Everything the engine owes for these records; unfinished, only what is due by now."""
+def expect(
+    spec: Spec, records: Sequence[Record], *, finished: bool = True, following: bool = False
+) -> Expected:
+    """Everything the engine owes for these records; unfinished, only what is due by now.
+
+    A run that is ``following`` a stream (an unfinished one is) without a LATENESS clause has the
+    lateness 0; in a bounded run without the clause nothing is late.
+    """
+    if spec.lateness is None and (following or not finished):
+        spec = replace(spec, lateness=0)
     admitted = admit(spec, records)
     if spec.late == "REVISE":
         if spec.emit == "CHANGES":
@@ -159,14 +174,15 @@ def admit(spec: Spec, records: Sequence[Record]) -> Admission:
         time = 0
         if spec.ts is not None:
             time = record[spec.ts]
-            if newest is not None and time < newest - spec.lateness:
+            judged = newest is not None and spec.lateness is not None
+            if judged and time < newest - spec.lateness:
                 late.append(number)
                 if spec.late == "DROP":
                     rejects[number] = {(spec.ts, "late")}
                     continue
             newest = time if newest is None else max(newest, time)
         accepted.append(Arrived(number, record, time))
-        watermarks.append(None if newest is None else newest - spec.lateness)
+        watermarks.append(None if newest is None else newest - (spec.lateness or 0))
     return Admission(accepted, late, rejects, watermarks)
 
 

@@ -127,7 +127,7 @@ def specs(draw: st.DrawFn, unit: int = 1, kinds: tuple[Kind, ...] = ALL_KINDS) -
     partition = draw(st.sampled_from(((), (), ("grp",), ("site", "grp"), ("site",))))
     condition = draw(st.sampled_from((None,) * 8 + CONDITIONS))
     key = draw(st.sampled_from(((), ("txt",), ("flag",), ("num", "id"), ())))
-    lateness = draw(st.sampled_from((0, 0, 1, 3, 6))) * unit
+    lateness = draw(st.sampled_from((None, None, None, 0, 0, 1, 3, 6)))
     return Spec(
         k=draw(st.sampled_from((1, 2, 3, 5, 100))),
         kind=kind,
@@ -138,7 +138,7 @@ def specs(draw: st.DrawFn, unit: int = 1, kinds: tuple[Kind, ...] = ALL_KINDS) -
         partition=partition,
         select=tuple(select),
         key=key,
-        lateness=lateness if kind in TIMED_KINDS else 0,
+        lateness=None if lateness is None or kind not in TIMED_KINDS else lateness * unit,
         where=condition[1] if condition else None,
         where_sql=condition[0] if condition else None,
         name=draw(st.sampled_from((None, None, "big_ones"))),
@@ -154,9 +154,11 @@ def streams(
     gaps: bool = True,
     bad: bool = True,
     backward: bool = True,
+    anyhow: bool = True,
     max_size: int = 40,
 ) -> list[Record]:
-    """Records in arrival order; ``backward`` lets time step back, ``gaps`` lets it leap."""
+    """Records in arrival order; ``backward`` lets time step back, and with ``anyhow`` records may
+    come in any order; ``gaps`` lets time leap."""
     steps = [0, 0, 0, 1, 1, 1, 2, 3, 6]
     steps += [-1, -2, -5, -9] if backward else []
     steps += [DAY // unit + 1] if gaps else []
@@ -193,6 +195,8 @@ def streams(
         if bad and what == 1:
             record["ts"] = None
         records.append(record | dict(zip(NULLABLE, further, strict=True)))
+    if backward and anyhow and draw(st.sampled_from((False, False, True))):
+        draw(st.randoms(use_true_random=False)).shuffle(records)
     return records
 
 
@@ -219,11 +223,14 @@ def cases(
     integers = draw(st.booleans())
     # Every multiple in a gap is a due result of an unbounded window: there a leap is a big result.
     gaps = spec.kind != "unbounded_time" and draw(st.booleans())
+    # A twin that comes late and takes its twin's place would be a revision that does not show.
+    anyhow = spec.late != "REVISE"
     records = draw(
         streams(
-            unit=unit, integers=integers, gaps=gaps, bad=bad, backward=backward, max_size=max_size
+            unit=unit, integers=integers, gaps=gaps, bad=bad, backward=backward, anyhow=anyhow,
+            max_size=max_size,
         )
-    )
+    )  # fmt: skip
     return Case(spec, records, integers, unit)
 
 

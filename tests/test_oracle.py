@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -255,6 +256,16 @@ def test_late_records_are_dropped() -> None:
     assert told(spec, records) == ["10: b", "20: a", "30: c"]
     assert expect(spec, records).rejects == {3: {("ts", "late")}}
     assert expect(spec, records).late == [3]
+
+
+def test_without_a_lateness_it_depends_on_the_run() -> None:
+    records = stream(("a", 12, 1), ("b", 8, 1), ("c", 20, 1), ("d", 14, 9))
+    spec = Spec(2, "range_slide", 10, 10, "ts")
+    assert told(spec, records) == ["10: b", "20: da", "30: c"]
+    assert expect(spec, records).late == []
+    assert expect(spec, records, following=True).late == [1, 3]
+    assert told(spec, records, finished=False) == ["20: a"]
+    assert told(replace(spec, lateness=0), records) == ["20: a", "30: c"]
 
 
 def test_an_unfinished_stream_owes_what_the_watermark_has_passed() -> None:

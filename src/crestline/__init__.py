@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from crestline.core.errors import (
     CrestlineError,
+    LateRecordsWarning,
     PlanError,
     QueryError,
     RecordError,
@@ -34,6 +35,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Board",
     "CrestlineError",
+    "LateRecordsWarning",
     "Metrics",
     "PlanError",
     "Query",

@@ -8,6 +8,7 @@ from typing import Any
 from crestline.core.errors import PlanError
 from crestline.language import Query
 from crestline.local import Results, Session, named_queries, run_bounded
+from crestline.local.late import warn_of_late
 
 ENGINES = ("local", "spark")
 
@@ -28,6 +29,9 @@ def run(
     session is used as it is. With ``audit`` the metrics tell how right approximate answers were:
     exact queries run beside them, in this process.
 
+    Without LATENESS every record counts, in whatever order the records lie. With it, a
+    ``LateRecordsWarning`` tells if more than one in a hundred was dropped.
+
     >>> trades = [{"symbol": "A", "price": 3.0}, {"symbol": "B", "price": 5.0}]
     >>> run("SELECT TOP 1 symbol FROM trades [ROWS 2] ORDER BY price DESC",
     ...     {"trades": trades}).to_arrow().column("symbol").to_pylist()
@@ -36,13 +40,16 @@ def run(
     check_engine(engine)
     queries = named_queries(query)
     if engine == "local":
-        return run_bounded(queries, streams, strict, audit)
-    if audit:
+        results = run_bounded(queries, streams, strict, audit)
+    elif audit:
         raise PlanError("an audit runs in this process: leave out engine='spark'")
-    from crestline.spark.bounded import run_bounded as run_on_spark
-    from crestline.spark.session import start
+    else:
+        from crestline.spark.bounded import run_bounded as run_on_spark
+        from crestline.spark.session import start
 
-    return run_on_spark(start(master, conf), queries, streams, strict=strict)
+        results = run_on_spark(start(master, conf), queries, streams, strict=strict)
+    warn_of_late(results.by_query)
+    return results
 
 
 def open(

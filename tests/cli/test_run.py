@@ -227,3 +227,56 @@ def test_the_shown_table_names_what_it_hides() -> None:
     text = console.export_text()
     assert "30 rows, 26 of them not shown" in text
     assert [n for n in range(30) if f" {n} " in text.split("30 rows")[0]] == [0, 1, 28, 29]
+
+
+# -- late records ---------------------------------------------------------------------------------
+
+#: Two weeks of readings, the second before the first.
+WEEKS = [*range(7, 14), *range(7)]
+DAILY = "SELECT TOP 1 id FROM s [RANGE 1 DAY SLIDE 1 DAY ON ts] ORDER BY id DESC"
+SUFFICES = "LATENESS 13 DAYS would have counted them all."
+
+
+@pytest.fixture
+def weeks(tmp_path: Path) -> Path:
+    file = tmp_path / "weeks.csv"
+    file.write_text("ts,id\n" + "".join(f"2024-01-{day + 1:02}T12:00:00Z,{day}\n" for day in WEEKS))
+    return file
+
+
+def test_without_lateness_every_record_of_a_file_counts(weeks: Path) -> None:
+    result = run_here(DAILY, "-s", f"s={weeks}")
+    assert [line.split("\t")[4] for line in result.stdout.splitlines()[1:]] == [
+        str(day) for day in range(14)
+    ]
+    assert "late" not in result.stderr
+
+
+def test_many_late_records_are_told_with_the_lateness_that_suffices(weeks: Path) -> None:
+    """The query has a lateness, which is too short by far."""
+    query = f"{DAILY} LATENESS 20 SECONDS"
+    result = run_here(query, "-s", f"s={weeks}")
+    said = "7 of 14 records (50%) came late and were dropped: LATENESS 13 DAYS would have counted"
+    assert said in result.stderr
+    enough = run_here(f"{DAILY} LATENESS 13 DAYS", "-s", f"s={weeks}")
+    assert enough.stdout == run_here(DAILY, "-s", f"s={weeks}").stdout
+    assert "late" not in enough.stderr
+
+
+def test_a_warning_is_told_in_any_case(weeks: Path, tmp_path: Path) -> None:
+    """Quietly, as JSON, and of more queries than are told one by one."""
+    query, stream = f"{DAILY} LATENESS 20 SECONDS", f"s={weeks}"
+    assert run_here(query, "-s", stream, "--quiet").stderr.endswith(f"{SUFFICES}\n")
+    apart = json.loads(run_here(query, "-s", stream, "--json").stderr)
+    assert apart["queries"][0]["warning"].endswith(SUFFICES)
+    assert apart["queries"][0]["lateness_needed"] == 13 * 86_400 * 1_000_000
+    written = run_here(query, "-s", stream, "--json", "--out", tmp_path / "top.csv")
+    assert written.stderr.endswith(f"{SUFFICES}\n")
+    assert json.loads(written.stdout)["queries"][0]["warning"].endswith(SUFFICES)
+    many = ";".join(
+        f"CREATE QUERY q{n} AS {DAILY.replace('TOP 1', f'TOP {n}')}" for n in range(1, 8)
+    )
+    both = run_here(f"{many}; CREATE QUERY last AS {query}", "-s", stream)
+    assert f"last: 7 of 14 records (50%) came late and were dropped: {SUFFICES}" in both.stderr
+    fine = json.loads(run_here(DAILY, "-s", stream, "--json").stderr)
+    assert fine["queries"][0]["warning"] is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,10 @@ ts,id,x
 2024-01-01T00:00:21Z,d,3
 2024-01-01T00:00:01Z,e,9
 """
-TOP_BAD = "SELECT TOP 2 id FROM s [RANGE 10 SECONDS SLIDE 5 SECONDS ON ts] ORDER BY x DESC"
+TOP_BAD = (
+    "SELECT TOP 2 id FROM s [RANGE 10 SECONDS SLIDE 5 SECONDS ON ts] ORDER BY x DESC"
+    " LATENESS 0 SECONDS"
+)
 
 
 @pytest.fixture
@@ -86,6 +90,8 @@ def test_bad_records_are_the_same_ones(tmp_path: Path) -> None:
     assert (tmp_path / "there.csv").read_bytes() == (tmp_path / "here.csv").read_bytes()
     for told in (here.stderr, there.stderr):
         assert "late          1\n" in told
+        # Not of 5: what the csv reader could not read, it did not count as read.
+        assert "came late and were dropped: LATENESS 20 SECONDS would have counted them all" in told
         assert "set aside     2: score is NULL 1, not a number 1\n" in told
 
 
@@ -206,3 +212,25 @@ def test_a_folder_or_checkpoint_of_another_run_is_refused(
     told = crestline("run", TOP, *options, code=3).stderr
     assert "holds other files" in told
     assert rows_of(out) == before
+
+
+def test_records_in_any_order_count_and_many_late_ones_are_told(tmp_path: Path) -> None:
+    """Over files, and in a run that follows: there the second file is a day behind the first."""
+    folder, day = tmp_path / "readings", 86_400
+    folder.mkdir()
+    for number, first in enumerate((day, 0)):
+        times = [datetime.fromtimestamp(first + i, UTC) for i in range(1_000)]
+        lines = [f"{time:%Y-%m-%dT%H:%M:%SZ},{first + i}\n" for i, time in enumerate(times)]
+        (folder / f"{number}.csv").write_text("ts,id\n" + "".join(lines))
+    query = "SELECT TOP 1 id FROM s [RANGE 10 MINUTES SLIDE 10 MINUTES ON ts] ORDER BY id"
+    here = run_here(query, "-s", f"s={folder}")
+    there = crestline("run", query, "-s", f"s={folder}")
+    assert there.stdout == here.stdout and here.stdout.count("\n") == 5
+    assert "late" not in there.stderr
+    dropped = "1,000 of 2,000 records (50%) came late and were dropped: LATENESS "
+    for options in (("--engine", "local"), ()):
+        told = crestline("run", f"{query} LATENESS 5 SECONDS", "-s", f"s={folder}", *options).stderr
+        assert f"{dropped}25 HOURS would have counted them all." in told
+    rounds = (*NOW, "--files-per-round", 1)
+    told = crestline("run", query, "-s", f"s={folder}", *rounds, "--quiet").stderr
+    assert told.startswith(dropped) and told.count("\n") == 2  # when it is seen, and at the end

@@ -38,7 +38,7 @@ class Spec:
     once: bool = False
     counted: bool = False  # ROWS ... ON ts
     partitioned: bool = False
-    lateness: int = 0
+    lateness: int | None = None  # None: the clause is not written
     emit: str = "SNAPSHOTS"
 
     @property
@@ -71,7 +71,7 @@ class Spec:
             f"COMBINE {self.function}({value}) ACROSS src{known} OBJECT obj",
             f"VALUES BETWEEN {self.low} AND {self.high}" if self.high is not None else "",
             f"REPEATS {self.repeats} AT MOST {self.at_most}" if self.repeats else "",
-            f"LATENESS {self.lateness} us" if self.lateness else "",
+            f"LATENESS {self.lateness} us" if self.lateness is not None else "",
             "EMIT CHANGES" if self.emit == "CHANGES" else "",
         ]
         if using or self.once:
@@ -97,21 +97,27 @@ class Expected:
     rejects: dict[int, str]
 
 
-def expect(spec: Spec, records: Sequence[Record], *, finished: bool = True) -> Expected:
-    """The snapshots the engine owes; unfinished, only what the watermark has passed."""
+def expect(
+    spec: Spec, records: Sequence[Record], *, finished: bool = True, following: bool = False
+) -> Expected:
+    """The snapshots the engine owes; unfinished, only what the watermark has passed. Without a
+    lateness nothing is late in a bounded run, and it is 0 in one that is ``following``."""
+    lateness = spec.lateness
+    if lateness is None:
+        lateness = 0 if following or not finished else NEVER
     rejects: dict[int, str] = {}
     admitted: list[tuple[int, Record]] = []
     newest: int | None = None
     for number, record in enumerate(records):
         if fault := fault_of(spec, record):
             rejects[number] = fault
-        elif spec.timed and newest is not None and record["ts"] < newest - spec.lateness:
+        elif spec.timed and newest is not None and record["ts"] < newest - lateness:
             rejects[number] = "late"
         else:
             if spec.timed:
                 newest = record["ts"] if newest is None else max(newest, record["ts"])
             admitted.append((number, record))
-    watermark = NEVER if finished or newest is None else newest - spec.lateness
+    watermark = NEVER if finished or newest is None else newest - lateness
     if spec.timed:
         admitted = [each for each in admitted if each[1]["ts"] < watermark]
         admitted.sort(key=lambda each: moment(each[1]))

@@ -12,6 +12,7 @@ import pytest
 
 import crestline
 from crestline.core.errors import PlanError, RecordError
+from crestline.local import sources
 from incomplete.asking import (
     EXACT,
     a_spec,
@@ -60,7 +61,7 @@ def test_many_batches_and_saved_states_equal_one_batch(using: str) -> None:
                 rejects |= rejects_of(session)
                 session = crestline.open(query, engine="local", state=session.snapshot())
         got += rows_of(session.finish())
-        wanted = expect(spec, records)
+        wanted = expect(spec, records, following=True)
         assert_same(in_place(got), wanted.rows, f"seed {seed}: {query}")
         assert rejects | rejects_of(session) == wanted.rejects, f"seed {seed}: {query}"
 
@@ -80,6 +81,26 @@ def test_disorder_within_the_lateness_changes_nothing(using: str) -> None:
         first = rows_of(run(spec, table_of(records), using).to_arrow())
         second = rows_of(run(spec, table_of(shuffled), using).to_arrow())
         assert_same(second, first, f"seed {seed}: {spec.text(using)}")
+
+
+@each_algorithm
+def test_without_a_lateness_every_record_counts(
+    using: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In any order, in batches of which something is known or nothing."""
+    monkeypatch.setattr(sources, "BATCH_ROWS", 7)
+    for seed in range(40 * MANY):
+        rng = np.random.default_rng([seed, 6])
+        spec = replace(declared(a_spec(rng)), timed=True, lateness=None)
+        if spec.width is None and spec.counted:
+            continue
+        records = records_for(spec, rng, 50)
+        if rng.random() < 0.7:
+            rng.shuffle(records)  # type: ignore[arg-type]
+        table = table_of(records)
+        data = table if rng.random() < 0.5 else iter(table.to_batches(max_chunksize=5))
+        answer = run(spec, data, using)
+        assert_judged(answer, expect(spec, records), f"seed {seed}: {spec.text(using)}")
 
 
 @each_algorithm
@@ -167,15 +188,22 @@ def test_strict_refuses_a_repeat() -> None:
         crestline.run(query, {"t": table}, engine="local", strict=True)
 
 
-def test_several_inputs_equal_one_table() -> None:
+@pytest.mark.parametrize("lateness", [None, 0])
+def test_several_inputs_equal_one_table(
+    lateness: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In order; without a lateness in any order."""
+    monkeypatch.setattr(sources, "BATCH_ROWS", 6)
     for seed in range(25 * MANY):
         rng = np.random.default_rng([seed, 5])
-        spec = replace(declared(a_spec(rng)), timed=True, lateness=0, partitioned=False)
+        spec = replace(declared(a_spec(rng)), timed=True, lateness=lateness, partitioned=False)
         if len(spec.streams or ()) < 2 or (spec.width is None and spec.counted):
             continue
         assert spec.streams is not None
         records = records_for(spec, rng, 60, bad=0.0)
         records.sort(key=lambda record: record["ts"])
+        if lateness is None and rng.random() < 0.7:
+            rng.shuffle(records)  # type: ignore[arg-type]
         inputs = {
             name: table_of([r for r in records if r["src"] == name]).drop_columns(["src"])
             for name in spec.streams

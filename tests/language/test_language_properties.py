@@ -173,6 +173,7 @@ def queries(draw: st.DrawFn) -> Query:
     )
     keys = st.lists(names, max_size=3, unique_by=str.casefold)
     probability = draw(st.none() | probabilities())
+    lateness = draw(st.none() | st.integers(0, 2**61))
     return Query(
         k=draw(st.integers(1, 10_000_000)),
         select=select,
@@ -187,8 +188,8 @@ def queries(draw: st.DrawFn) -> Query:
         probability=probability,
         summed=probability is not None and draw(st.booleans()),
         key=tuple(draw(keys)),
-        lateness=draw(st.integers(0, 2**61)),
-        late=draw(st.sampled_from(["DROP", "REVISE"])),
+        lateness=lateness,
+        late="DROP" if lateness is None else draw(st.sampled_from(["DROP", "REVISE"])),
         frequency=draw(st.none() | durations),
         emit=draw(st.sampled_from(["SNAPSHOTS", "CHANGES"])),
         approximate=approximate,

@@ -84,7 +84,7 @@ def one_batch_equals_many(algorithm: Algorithm, draw: Draw) -> None:
         due = expect(spec, case.records[:end], finished=False)
         assert_same_rows(in_place(spec, got), due.rows, f"after {end} records of {spec.text()}")
     got += rows_of(session.finish())
-    wanted = expect(spec, case.records)
+    wanted = expect(spec, case.records, following=True)
     # Time runs the same way for everyone; positions of different partitions come as they come.
     got = got if spec.kind in BY_TIME else in_place(spec, got)
     assert_same_rows(got, wanted.rows, spec.text(algorithm.name))
@@ -103,7 +103,7 @@ def resumed_equals_uninterrupted(algorithm: Algorithm, draw: Draw) -> None:
         session = crestline.open(query, engine="local", state=session.snapshot())
     got += rows_of(session.finish())
     rejects |= set(rejects_of(session))
-    wanted = expect(case.spec, case.records)
+    wanted = expect(case.spec, case.records, following=True)
     assert_same_rows(in_place(case.spec, got), wanted.rows, query)
     assert sorted({row for row, _, _ in rejects}) == sorted(wanted.rejects)
     assert session.metrics.rows_late == len(wanted.late)
@@ -152,7 +152,7 @@ def shuffled_within_the_lateness_equals_ordered(algorithm: Algorithm, draw: Draw
     case = a_case(algorithm, draw, timed, bad=False, backward=False)
     if case.spec.ts is None:
         return
-    lateness = max(case.spec.lateness, 3 * case.unit)
+    lateness = max(case.spec.lateness or 0, 3 * case.unit)
     ordered = case.with_spec(lateness=lateness)
     shuffled = ordered.with_records(draw(shuffled_within(case.records, lateness)))
     first, second = (run_case(c, algorithm.name) for c in (ordered, shuffled))
@@ -160,6 +160,18 @@ def shuffled_within_the_lateness_equals_ordered(algorithm: Algorithm, draw: Draw
     assert_same_rows(
         rows_of(second.to_arrow()), rows_of(first.to_arrow()), ordered.spec.text(algorithm.name)
     )
+
+
+def shuffled_equals_ordered(algorithm: Algorithm, draw: Draw) -> None:
+    """Without a LATENESS clause every record of a bounded run counts, in whatever order."""
+    timed = tuple(k for k in kinds_of(algorithm) if k in (*BY_TIME, "rows_on"))
+    emit = draw(st.sampled_from(("SNAPSHOTS", "CHANGES")))
+    case = a_case(algorithm, draw, timed, lateness=None, emit=emit)
+    if case.spec.ts is None:
+        return
+    shuffled = case.with_records(draw(st.permutations(case.records)))
+    assert_judged(shuffled, algorithm.name)
+    assert run_case(shuffled, algorithm.name).metrics.rows_late == 0
 
 
 def revisions_equal_the_oracle(algorithm: Algorithm, draw: Draw) -> None:
@@ -214,6 +226,7 @@ UNIVERSAL: list[tuple[Check, int]] = [
     (the_state_is_a_value, 15),
     (the_input_is_not_mutated, 10),
     (shuffled_within_the_lateness_equals_ordered, 20),
+    (shuffled_equals_ordered, 30),
     (revisions_equal_the_oracle, 40),
     (revisions_do_not_depend_on_batches, 20),
     (the_last_revision_is_the_truth, 20),

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
+import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
@@ -72,7 +75,17 @@ def examples(count: int) -> settings:
 
 
 def run(spec: Spec, data: Any, using: str | None = None, **how: Any) -> Any:
-    return crestline.run(spec.text(using), {"s": data}, engine="local", **how)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", crestline.LateRecordsWarning)
+        return crestline.run(spec.text(using), {"s": data}, engine="local", **how)
+
+
+def run_heeding(query: str, data: Any, **how: Any) -> tuple[Any, list[str]]:
+    """Run a query over ``s``; the results, and what was said about late records."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", crestline.LateRecordsWarning)
+        results = crestline.run(query, {"s": data}, **how)
+    return results, [str(warning.message) for warning in caught]
 
 
 def run_case(case: Case, using: str | None = None) -> Any:
@@ -191,9 +204,9 @@ def assert_metrics(answer: Any, spec: Spec, records: Sequence[Record], wanted: E
 
 def assert_judged(case: Case, using: str | None = None) -> None:
     """One run is in every respect what the oracle says."""
-    results = run_case(case, using)
-    wanted = expect(case.spec, case.records)
     about = case.spec.text(using)
+    results, warned = run_heeding(about, case.table)
+    wanted = expect(case.spec, case.records)
     table = results.to_arrow()
     assert_schema(case.spec, table)
     rows = rows_of(table)
@@ -202,6 +215,23 @@ def assert_judged(case: Case, using: str | None = None) -> None:
     assert_same_rows(rows, wanted.rows, about)
     assert_rejects(results, wanted)
     assert_metrics(results, case.spec, case.records, wanted)
+    assert_warned(case.spec, case.records, results.metrics, warned)
+
+
+def assert_warned(
+    spec: Spec, records: Sequence[Record], metrics: Any, warned: Sequence[str]
+) -> None:
+    """A warning where more than one record in a hundred is dropped; what it names suffices."""
+    dropped = [] if spec.late == "REVISE" else expect(spec, records).late
+    many = len(dropped) > 0.01 * (metrics.rows_in - metrics.rows_filtered)
+    assert len(warned) == int(many)
+    if many:
+        named = re.search("(LATENESS .*) would have counted them all", warned[0])
+        assert named is not None
+        lateness = crestline.parse(f"SELECT TOP 1 x FROM s [ROWS 1] ORDER BY x {named[1]}").lateness
+        assert expect(replace(spec, lateness=lateness), records).late == []
+        assert lateness is not None and lateness <= 1.25 * metrics.lateness_needed
+        assert expect(replace(spec, lateness=metrics.lateness_needed - 1), records).late != []
 
 
 def replay(

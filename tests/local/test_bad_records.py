@@ -13,7 +13,15 @@ from hypothesis import given
 
 import crestline
 from crestline.core.errors import RecordError
-from local.engines import assert_judged, examples, moment, rejects_of, rows_of, run
+from local.engines import (
+    assert_judged,
+    examples,
+    moment,
+    rejects_of,
+    rows_of,
+    run,
+    run_heeding,
+)
 from oracle import Spec, admit
 from strategies import Case, cases
 
@@ -34,7 +42,7 @@ def table(ids: str, seconds: list[int | None], scores: list[float | None]) -> pa
 
 def test_each_reason_with_its_row_and_column() -> None:
     data = table("abcde", [1, 2, None, 3, 0], [1.0, None, 1.0, math.nan, 5.0])
-    results = crestline.run(QUERY, {"s": data}, engine="local")
+    results, _ = run_heeding(f"{QUERY} LATENESS 0 SECONDS", data)
     assert rejects_of(results) == [
         (1, "val", "score is NULL"),
         (2, "ts", "event time is NULL"),
@@ -113,7 +121,7 @@ def test_strict_is_content_with_good_records() -> None:
 def test_strict_leaves_late_records_to_the_lateness_clause() -> None:
     """LATE DROP was asked for, so a late record is no bad record; it is counted all the same."""
     data = table("abc", [1, 3, 2], [1.0, 1.0, 1.0])
-    results = crestline.run(QUERY, {"s": data}, engine="local", strict=True)
+    results, _ = run_heeding(f"{QUERY} LATENESS 0 SECONDS", data, strict=True)
     assert rejects_of(results) == [(2, "ts", "late")]
 
 

@@ -19,6 +19,7 @@ from local.engines import (
     rejects_of,
     rows_of,
     run,
+    run_heeding,
 )
 from oracle import Spec, expect
 from strategies import TIMED_KINDS, Case, cases
@@ -49,24 +50,39 @@ def test_just_in_time_and_just_too_late() -> None:
     #   time     12   8  20  15  14
     #   watermark 7   7  15  15  15     d (15) is in time, e (14) is late
     data = seconds(("a", 12, 1), ("b", 8, 1), ("c", 20, 1), ("d", 15, 9), ("e", 14, 99))
-    results = crestline.run(f"{TEN} LATENESS 5 SECONDS", {"s": data}, engine="local")
+    results, warned = run_heeding(f"{TEN} LATENESS 5 SECONDS", data)
     assert told(rows_of(results.to_arrow())) == ["10: b", "20: da", "30: c"]
     assert rejects_of(results) == [(4, "ts", "late")]
     assert results.metrics.rows_late == 1
+    assert results.metrics.lateness_needed == 6 * SECOND
+    assert warned == [
+        "1 of 5 records (20%) came late and were dropped: LATENESS 6 SECONDS would have counted"
+        " them all."
+    ]
 
 
-def test_the_default_lateness_is_none() -> None:
-    data = seconds(("a", 5, 1), ("b", 5, 2), ("c", 4, 3))
+def test_without_the_clause_nothing_is_late_in_a_bounded_run() -> None:
+    data = seconds(("a", 5, 1), ("b", 100, 2), ("c", 4, 3))
     results = crestline.run(TEN, {"s": data}, engine="local")
-    assert told(rows_of(results.to_arrow())) == ["10: ba"]
-    assert rejects_of(results) == [(2, "ts", "late")]
+    assert told(rows_of(results.to_arrow())) == ["10: ca", "110: b"]
+    assert rejects_of(results) == []
+    assert results.metrics.rows_late == 0
+
+
+def test_without_the_clause_a_session_waits_for_nothing() -> None:
+    data = seconds(("a", 5, 1), ("b", 5, 2), ("c", 4, 3))
+    session = crestline.open(TEN, engine="local")
+    got = rows_of(session.push(data)) + rows_of(session.finish())
+    assert told(got) == ["10: ba"]
+    assert rejects_of(session) == [(2, "ts", "late")]
 
 
 def test_lateness_is_judged_by_the_record_and_not_by_the_batch() -> None:
     """The largest time of a batch comes after records that were not late when they came."""
     data = seconds(("a", 5, 1), ("b", 100, 1), ("c", 99, 1))
-    whole = crestline.run(TEN, {"s": data}, engine="local")
-    session = crestline.open(TEN, engine="local")
+    query = f"{TEN} LATENESS 0 SECONDS"
+    whole, _ = run_heeding(query, data)
+    session = crestline.open(query, engine="local")
     got = [row for record in data for row in rows_of(session.push([record]))]
     got += rows_of(session.finish())
     assert rejects_of(whole) == rejects_of(session) == [(2, "ts", "late")]
@@ -77,14 +93,15 @@ def test_partitions_have_one_watermark() -> None:
     data = seconds(("a", 5, 1), ("b", 100, 1), ("c", 50, 1))
     for record, partition in zip(data, "xyx", strict=True):
         record["grp"] = partition
-    query = TEN.replace("ORDER", "PARTITION BY grp ORDER")
-    assert [row["id"] for row in ask(query, data)] == ["a", "b"]
+    query = TEN.replace("ORDER", "PARTITION BY grp ORDER") + " LATENESS 0 SECONDS"
+    results, _ = run_heeding(query, data)
+    assert results.to_arrow().column("id").to_pylist() == ["a", "b"]
 
 
 def test_neither_filtered_nor_bad_records_move_the_watermark() -> None:
     data = seconds(("a", 5, 1), ("skip", 1000, 1), ("b", 6, 2))
     data.insert(1, {"id": "bad", "ts": moment(2000 * SECOND), "val": None})
-    query = TEN.replace("ORDER", "WHERE id <> 'skip' ORDER")
+    query = TEN.replace("ORDER", "WHERE id <> 'skip' ORDER") + " LATENESS 0 SECONDS"
     results = crestline.run(query, {"s": data}, engine="local")
     assert told(rows_of(results.to_arrow())) == ["10: ba"]
     # The row is counted in the stream as it arrived, filtered records included.
@@ -94,7 +111,8 @@ def test_neither_filtered_nor_bad_records_move_the_watermark() -> None:
 def test_a_dropped_record_does_not_stretch_the_run() -> None:
     """The late record lies before the first event: no window may begin with it."""
     data = seconds(("a", 105, 1), ("late", 5, 9))
-    assert told(ask(TEN, data)) == ["110: a"]
+    results, _ = run_heeding(f"{TEN} LATENESS 0 SECONDS", data)
+    assert told(rows_of(results.to_arrow())) == ["110: a"]
 
 
 def test_revise_sends_the_changed_snapshot_whole() -> None:
@@ -147,12 +165,12 @@ def test_revisions_reach_far_back() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("lateness", [0, 1, 4, 100])
-def test_any_lateness_equals_the_oracle(lateness: int) -> None:
+@pytest.mark.parametrize("lateness", [None, 0, 1, 4, 100])
+def test_any_lateness_equals_the_oracle(lateness: int | None) -> None:
     @examples(30)
     @given(cases(kinds=TIMED_KINDS))
     def holds(case: Case) -> None:
-        assert_judged(case.with_spec(lateness=lateness * case.unit))
+        assert_judged(case.with_spec(lateness=None if lateness is None else lateness * case.unit))
 
     holds()
 

@@ -129,8 +129,10 @@ BERGS = Spec(
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("lateness", [0, 60 * DAY, 400 * DAY])
-def test_southernmost_icebergs_as_they_were_entered(shared_data: Path, lateness: int) -> None:
+@pytest.mark.parametrize("lateness", [None, 0, 60 * DAY, 400 * DAY])
+def test_southernmost_icebergs_as_they_were_entered(
+    shared_data: Path, lateness: int | None
+) -> None:
     table = icebergs(shared_data, "ice_year = 2014")
     spec = Spec(**{**vars(BERGS), "lateness": lateness})
     wanted = expect(spec, as_records(table))

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import crestline
 from crestline.core.errors import PlanError, SourceError, StateError
 from hostile import PROBABILITIES, spiked
-from local.engines import assert_same_rows, examples, in_place, rejects_of, rows_of
+from local.engines import assert_same_rows, examples, in_place, rejects_of, rows_of, run_heeding
 from oracle import Row, Spec, expect
 from strategies import Case, cases, splits
 
@@ -60,7 +60,7 @@ def wanted_rows(spec: Spec, name: str, records: list[Any], **how: Any) -> list[R
 def test_together_they_equal_the_oracle(data: Draw) -> None:
     case = data.draw(cases())
     specs = siblings(data.draw, case)
-    results = crestline.run(text_of(specs), {"s": case.table})
+    results, _ = run_heeding(text_of(specs), case.table)
     for name, spec in specs.items():
         rows = rows_of(results.of(name))
         assert_same_rows(rows, wanted_rows(spec, name, case.records), text_of(specs))
@@ -86,7 +86,7 @@ def test_pushed_and_resumed_they_equal_the_oracle(data: Draw) -> None:
             assert_same_rows(mine, due, f"after {end} records of {name}:\n{text_of(specs)}")
     got += rows_of(session.finish())
     for name, spec in specs.items():
-        wanted = wanted_rows(spec, name, case.records)
+        wanted = wanted_rows(spec, name, case.records, following=True)
         assert_same_rows(in_place(spec, of_query(got, name, spec)), wanted, text_of(specs))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from zlib import crc32
 
@@ -20,7 +20,7 @@ from crestline.local.gate import table_from
 from crestline.local.projection import Projection
 from crestline.spark.stages import Member, Prune, Reading, Step
 from local.engines import in_place, rows_of
-from oracle import Row, Spec
+from oracle import FOREVER, Row, Spec
 from strategies import Case
 
 CHUNK = "chunk_of_row"
@@ -94,6 +94,4 @@ class ByHand:
 
 def without_late(spec: Spec) -> Spec:
     """The same question where nothing can be too late."""
-    from dataclasses import replace
-
-    return replace(spec, lateness=10**18) if spec.ts else spec
+    return replace(spec, lateness=FOREVER) if spec.ts else spec

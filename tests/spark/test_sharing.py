@@ -124,9 +124,14 @@ def test_late_and_bad_records_are_told_once_by_queries_that_share(spark: Any) ->
     times = table["ts"].to_pylist()
     times[50], times[20] = times[3], None
     odd = table.set_column(1, "ts", pa.array(times, pa.timestamp("us", "UTC")))
-    query = ";".join(CERTAIN.replace("{}", "").split(";")[:3])
-    here = crestline.run(query, {"s": odd})
-    there = crestline.run(query, {"s": odd}, engine="spark")
+    texts = CERTAIN.replace("{}", "").split(";")[:3]
+    query = ";".join(text.replace("x DESC", "x DESC LATENESS 0 s") for text in texts)
+    with pytest.warns(
+        crestline.LateRecordsWarning, match=r"^query a: 1 of 60 .* LATENESS \d+"
+    ) as w:
+        here = crestline.run(query, {"s": odd})
+        there = crestline.run(query, {"s": odd}, engine="spark")
+    assert len({str(warning.message) for warning in w}) == 1
     assert there.rejects.to_pylist() == here.rejects.to_pylist()
     assert sorted(there.rejects["row"].to_pylist()) == [20, 50]
     for name in ("a", "b", "c"):

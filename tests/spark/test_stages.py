@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crestline.core.errors import StateError
+from crestline.local.fold import LONG_AGO
+from crestline.spark.stages import Reading
 from local.engines import (
     Algorithm,
     assert_same_rows,
@@ -51,6 +52,33 @@ def test_a_bounded_run_equals_the_oracle(algorithm: Algorithm) -> None:
     holds()
 
 
+@examples(80)
+@given(st.data(), st.booleans())
+def test_a_second_look_drops_what_is_late_by_the_clause_only(
+    data: st.DataObject, written: bool
+) -> None:
+    """As a bounded run looks at records in their places: all count, if no lateness is written."""
+    case = data.draw(cases(kinds=TIMED_KINDS, lateness=None))
+    if written:
+        case = case.with_spec(lateness=2 * case.unit)
+    cuts = data.draw(splits(len(case.records)))
+    before, latest = {}, LONG_AGO
+    for number, (start, end) in enumerate(cuts):
+        before[number] = latest
+        sound = expect(without_late(case.spec), case.records[start:end])
+        good = set(range(end - start)) - set(sound.rejects)
+        if case.spec.where is not None:
+            good = {n for n in good if case.spec.where(case.records[start + n])}
+        latest = max([latest, *(case.records[start + n]["ts"] for n in good)])
+    run = ByHand(case, data.draw(BUCKETS), bounded=True)
+    run.round(tasks_of(case, cuts), Reading(before=before, keep_rejects=True))
+    wanted = expect(case.spec, case.records)
+    assert_same_rows(run.sorted_rows(), wanted.rows, case.spec.text())
+    assert len(run.rejects) == len(wanted.rejects)
+    if run.account:
+        assert run.account[0]["totals"]["late"] == len(wanted.late)
+
+
 @pytest.mark.parametrize("algorithm", catalogue(), ids=lambda a: a.name)
 def test_rounds_within_the_lateness_equal_the_oracle(algorithm: Algorithm) -> None:
     """Prompt as well: after each round exactly what the watermark has passed is out."""
@@ -64,7 +92,7 @@ def test_rounds_within_the_lateness_equal_the_oracle(algorithm: Algorithm) -> No
                 accept=supports(algorithm), emit=data.draw(EMIT), bad=False, backward=False,
             )
         )  # fmt: skip
-        case = case.with_records(data.draw(shuffled_within(case.records, case.spec.lateness)))
+        case = case.with_records(data.draw(shuffled_within(case.records, case.spec.lateness or 0)))
         run = ByHand(case, data.draw(BUCKETS), bounded=False, using=algorithm.name)
         table = case.table
         for start, end in data.draw(splits(len(case.records))):
@@ -98,6 +126,7 @@ def test_late_records_are_told_and_counted(case: Case, data: st.DataObject) -> N
     run = ByHand(case, data.draw(BUCKETS), bounded=False)
     taken: list[dict[str, Any]] = []
     late_ids = []
+    delays = [0]
     watermark = None
     slide = 1 if case.spec.kind in ("range", "rows_on") else case.spec.slide
     for start, end in data.draw(splits(len(case.records))):
@@ -110,13 +139,14 @@ def test_late_records_are_told_and_counted(case: Case, data: st.DataObject) -> N
         for record in sound:
             late = watermark is not None and record["ts"] < watermark // slide * slide
             (late_ids if late else taken).append(record)
+            if late:
+                delays.append(watermark + (case.spec.lateness or 0) - record["ts"])
         if sound:
-            newest = max(r["ts"] for r in sound) - case.spec.lateness
+            newest = max(r["ts"] for r in sound) - (case.spec.lateness or 0)
             watermark = newest if watermark is None else max(watermark, newest)
     if not run.account:
         return
-    forever = replace(case.spec, lateness=10**18)
-    until = expect(forever, taken).rows
+    until = expect(without_late(case.spec), taken).rows
     end = "at" if case.spec.emit == "CHANGES" else "window_end"
     if case.spec.kind != "rows_on":
         due = watermark if case.spec.kind != "range" else watermark - 1
@@ -124,6 +154,8 @@ def test_late_records_are_told_and_counted(case: Case, data: st.DataObject) -> N
         assert_same_rows(run.sorted_rows(), until, case.spec.text())
     told = run.account[0]["totals"]["late"] + sum(a["late"] for a in run.account.values())
     assert told == len(late_ids), case.spec.text()
+    needed = max(account["lateness_needed"] for account in run.account.values())
+    assert needed == max(delays), case.spec.text()
     named = [r for r in run.rejects if r["reason"] == "late"]
     assert len(named) <= told
     assert (len(named) > 0) == (told > 0)

@@ -14,6 +14,7 @@ import pytest
 
 import crestline
 from crestline.core.errors import CrestlineError, RecordError
+from crestline.local import sources
 from local.engines import ask, moment, rejects_of, rows_of
 from oracle import Kind, Spec
 from uncertain.asking import (
@@ -293,12 +294,34 @@ def test_equal_probabilities_go_by_rank(using: str) -> None:
 @pytest.mark.parametrize("kind", ["range_slide", "range"])
 @rounds
 def test_the_arrival_order_never_shows(using: str, kind: Kind, count: int) -> None:
-    """Any permutation gives the same rows to the last bit, when the lateness allows for it."""
+    """Any permutation gives the same rows to the last bit, where the lateness allows for it or is
+    not written."""
     for asked in ASKED:
         for question, records, rng in cases("permuted", kind, asked, count):
-            question = question.with_spec(lateness=10**15, select=("site",), key=())
+            question = question.with_spec(select=("site",), key=())
             shuffled = rng.sample(records, len(records))
-            assert answer(question, shuffled, using) == answer(question, records, using)
+            wanted = answer(question, records, using)
+            assert answer(question, shuffled, using) == wanted
+            assert answer(question.with_spec(lateness=10**15), shuffled, using) == wanted
+
+
+@pytest.mark.parametrize("kind", TIMED_KINDS)
+@rounds
+def test_without_a_lateness_every_record_counts(
+    kind: Kind, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In any order, in batches of which something is known or nothing; results as in one batch."""
+    monkeypatch.setattr(sources, "BATCH_ROWS", 5)
+    for asked in ASKED:
+        for question, records, rng in cases("bounded", kind, asked, count):
+            emit = rng.choice(("SNAPSHOTS", "CHANGES"))
+            question = question.with_spec(lateness=None, emit=emit)
+            shuffled = rng.sample(records, len(records)) if rng.random() < 0.8 else records
+            batches = to_table(shuffled).to_batches(max_chunksize=4)
+            for data in (to_table(shuffled), iter(batches)):
+                results = crestline.run(question.text(), {"s": data})
+                assert results.metrics.rows_late == 0
+                assert rows_of(results.to_arrow()) == answer(question, records), question.text()
 
 
 # --- changes --------------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from crestline.cli.summary import QuerySummary, RunSummary
 from crestline.core.errors import SourceError
 from crestline.core.unfinished import files
 from crestline.local import BoundedRun, Metrics
+from crestline.local.late import many_late
 from crestline.planner import plan
 from crestline.spark.files import wait_for_files
 from crestline.spark.follow import Checkpoint, Follow, Round, trigger_options
@@ -218,10 +219,16 @@ class _Tally:
     started_in: float | None = None
     began: float = field(default_factory=time.perf_counter)
     _metrics: dict[str, Metrics] = field(default_factory=dict)
+    _warned: bool = False
 
     def take(self, round: Round) -> None:
         self.rounds += 1
         self._metrics |= round.metrics
+        if not self._warned:  # now: such a run may have no end
+            said = [many_late(metrics, following=True) for metrics in self._metrics.values()]
+            if (first := next(filter(None, said), None)) is not None:
+                print(first, file=sys.stderr, flush=True)
+                self._warned = True
 
     def summary(self, following: Following, rejects: Parts | None) -> RunSummary:
         seconds = time.perf_counter() - self.began

@@ -215,13 +215,16 @@ def _tell(summary: RunSummary, request: Request) -> None:
 
     from crestline.cli.summary import print_summary
 
-    if request.as_json:
-        if request.out is None and request.quiet:
-            return
-        file = sys.stderr if request.out is None else sys.stdout
-        print(json.dumps(summary.as_dict(), indent=2), file=file)
-    elif not request.quiet:
-        print_summary(summary, Console(stderr=True))
+    if request.as_json and request.out is not None:
+        print(json.dumps(summary.as_dict(), indent=2))
+    elif not request.quiet:  # both tell the warnings too
+        if request.as_json:
+            print(json.dumps(summary.as_dict(), indent=2), file=sys.stderr)
+        else:
+            print_summary(summary, Console(stderr=True))
+        return
+    for warning in summary.warnings():
+        print(warning, file=sys.stderr)
 
 
 __all__ = ["run"]

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.text import Text
 
+from crestline.local.late import many_late
+
 if TYPE_CHECKING:
     from crestline.local import Metrics
 
@@ -31,8 +33,6 @@ _HINTS = {
 }
 #: Of more queries than this only the first are told one by one.
 _EACH = 6
-#: Beyond this share of late records a hint at LATENESS is in place.
-_MANY_LATE = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,7 @@ class QuerySummary:
             "seconds": round(self.seconds, 6),
             "rows_per_second": None if self.resumed else round(self.rows_per_second),
             "output": self.output,
+            "warning": many_late(self.metrics),
         }
 
     def lines(self) -> list[tuple[str, str]]:
@@ -113,10 +114,7 @@ class QuerySummary:
             if count == taken:
                 advice = _HINTS.get(reason, "")
                 return f"Every record was set aside: {reason}. {advice}".rstrip()
-        if known.rows_late > _MANY_LATE * taken:
-            share = known.rows_late / taken
-            return f"{share:.0%} of the records came late: LATENESS 10 SECONDS would wait for them."
-        return None
+        return many_late(known)
 
 
 def precision(approximation: dict[str, Any]) -> list[tuple[str, str]]:
@@ -195,6 +193,12 @@ class RunSummary:
                 found.append(("remembered in", f"{self.checkpoint}: the same command goes on"))
         return found
 
+    def warnings(self) -> list[str]:
+        """What must not be overlooked; with several queries, by their names."""
+        found = {each.query: many_late(each.metrics) for each in self.queries}
+        several = len(found) > 1
+        return [f"{name}: {said}" if several else said for name, said in found.items() if said]
+
     def hint(self) -> str | None:
         if self.rounds == 0:
             return "Nothing new came in."
@@ -244,8 +248,9 @@ def _print_many(run: RunSummary, console: Console) -> None:
         lines.append(("late", f"{late:,} at most"))
     lines.append(("time", f"{longest.seconds:,.2f} s"))
     _print_lines(lines + run.lines(), console)
-    if (hint := run.hint()) is not None:
-        console.print(Text(hint, "yellow"), soft_wrap=True)
+    for hint in [*run.warnings()[:_EACH], run.hint()]:
+        if hint is not None:
+            console.print(Text(hint, "yellow"), soft_wrap=True)
 
 
 def _print_lines(lines: list[tuple[str, str]], console: Console) -> None:

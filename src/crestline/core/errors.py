@@ -1,4 +1,4 @@
-"""Every error Crestline raises on purpose.
+"""Every error Crestline raises on purpose, and its warnings.
 
 Each one names what was given, what is allowed and what to do next; a traceback is never needed to
 understand it.
@@ -78,3 +78,7 @@ class RecordError(CrestlineError):
 
 class StateError(CrestlineError):
     """Saved state that is damaged, of another version or of another query."""
+
+
+class LateRecordsWarning(UserWarning):
+    """More than one record in a hundred was dropped as late; says which LATENESS suffices."""

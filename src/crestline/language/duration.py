@@ -38,6 +38,22 @@ def microseconds(number: str, unit: str) -> int:
     return int(exact)
 
 
+def rounded_up(duration: int) -> int:
+    """The duration, or up to a quarter more, as a whole number of a unit that is easy to read.
+
+    >>> written(rounded_up(1_234_567)), written(rounded_up(13 * 86_400_000_000 - 1))
+    ('1235 MILLISECONDS', '13 DAYS')
+    """
+    if duration == 0:
+        return 0
+    multiples = [-(-duration // size) * size for size, _ in _UNITS]
+    few = (length for length in multiples if 4 * length <= 5 * duration)
+    least = next(few)
+    # The next smaller unit says it more closely, as long as that takes no large number.
+    closer = next(few, least)
+    return min(MAX_DURATION, closer if int(written(closer).split()[0]) < 100 else least)
+
+
 def written(duration: int) -> str:
     """The duration in the largest unit that gives a whole number.
 

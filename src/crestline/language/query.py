@@ -142,7 +142,7 @@ class Query:
     probability: Probability | None = None
     summed: bool = False
     key: tuple[str, ...] = ()
-    lateness: int = 0
+    lateness: int | None = None
     late: str = "DROP"
     frequency: int | None = None
     emit: str = "SNAPSHOTS"
@@ -158,6 +158,8 @@ class Query:
             raise QueryError("a query has either ORDER BY terms or COMBINE")
         if self.summed and self.probability is None:
             raise QueryError("BY SUM OF PROBABILITY needs WITH PROBABILITY")
+        if self.late != "DROP" and self.lateness is None:
+            raise QueryError("LATE REVISE needs LATENESS")
         if self.others:
             self._check_inputs()
         taken: set[str] = set()
@@ -180,6 +182,12 @@ class Query:
     def inputs(self) -> tuple[str, ...]:
         """All streams that are read."""
         return (self.stream, *self.others)
+
+    @property
+    def delay(self) -> int:
+        """How far the watermark stays behind the largest event time where records can be late: as
+        written, else 0."""
+        return self.lateness or 0
 
     @property
     def known_streams(self) -> tuple[str, ...] | None:
@@ -213,7 +221,7 @@ class Query:
         lines = []
         if self.key:
             lines.append(f"KEY ({', '.join(map(quoted_name, self.key))})")
-        if self.lateness or self.late != "DROP":
+        if self.lateness is not None:
             revise = " LATE REVISE" if self.late == "REVISE" else ""
             lines.append(f"LATENESS {duration.written(self.lateness)}{revise}")
         if self.frequency is not None:

@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from crestline.core.errors import CrestlineError
 from crestline.local.conforming import Misfit
-from crestline.local.fold import Fold
+from crestline.local.fold import LONG_AGO, Fold
 from crestline.local.gate import Admitted, Gate, Rejects
 from crestline.local.metrics import Clock, Metrics
-from crestline.local.projection import Expressions, Projection
+from crestline.local.projection import Expressions, Projection, roles
 from crestline.local.views import Named
 from crestline.planner import Bundle
 
@@ -32,21 +32,31 @@ class Engine:
 
     def __init__(
         self, bundle: Bundle, schema: pa.Schema, *, typed: bool = True, strict: bool = False,
-        keep_rejects: int | None = None, rejects: Rejects | None = None,
+        bounded: bool = False, keep_rejects: int | None = None, rejects: Rejects | None = None,
     ) -> None:  # fmt: skip
+        """A ``bounded`` stream is there as a whole: without LATENESS no record of it is late."""
         query = bundle.plan.query
         self.typed, self.stream_schema = typed, schema
         self.projection = Projection(query, schema, typed)
         self.rejects = rejects or Rejects(query, strict, keep_rejects)
         texts = self.projection.texts
         self._gate = Gate(query, texts, self.rejects)
-        self.fold = Fold(bundle, self.projection.schema, rejects=self.rejects, texts=texts)
+        self.fold = Fold(
+            bundle, self.projection.schema, rejects=self.rejects, texts=texts, bounded=bounded
+        )
         self._finished = False
 
     @property
     def metrics(self) -> Metrics:
         """What is common to all queries of the bundle."""
         return self.fold.metrics
+
+    @property
+    def event_time(self) -> str | None:
+        """The stream's column of event times, where its order is worth knowing."""
+        if not self.fold.none_late:
+            return None
+        return self.projection.spelled.get(roles(self.fold.query)["time"].column or "")
 
     def admit(
         self, batch: pa.Table | pa.RecordBatch, misfits: Sequence[Misfit] = (),
@@ -64,11 +74,12 @@ class Engine:
             self.fold.check(admitted)
         return Admission(admitted, batch.num_rows, filtered)
 
-    def take(self, admission: Admission) -> Iterator[Named]:
-        """Take records in; yield the result rows that fall due because of them."""
+    def take(self, admission: Admission, horizon: int = LONG_AGO) -> Iterator[Named]:
+        """Take records in; yield the result rows that fall due because of them. No record to come
+        is before the ``horizon``."""
         self.metrics.rows_in += admission.rows
         self.metrics.rows_filtered += admission.filtered
-        yield from self.fold.push(admission.admitted)
+        yield from self.fold.push(admission.admitted, horizon)
 
     def finish(self) -> Iterator[Named]:
         """The end of a bounded stream: yield what is still due."""
@@ -102,7 +113,9 @@ class Engine:
 
         The wider one has a state of its own, and the same rejects."""
         bundle = Bundle(self.fold.queries, self.fold.plan)
-        engine = Engine(bundle, schema, typed=typed, rejects=self.rejects)
+        engine = Engine(
+            bundle, schema, typed=typed, rejects=self.rejects, bounded=self.fold.bounded
+        )
         engine.fold.take_over(self.fold)
         engine._finished = self._finished
         return engine

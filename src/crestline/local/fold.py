@@ -7,8 +7,9 @@ The operator holds numbers, this holds the columns of the records that the opera
 those shown last, for EMIT CHANGES), in one table whose row numbers are the operator's ids.
 
 There are two ways in. ``push`` takes records as they arrive in one process and judges each of them
-late or not. The other way is ``core.distributed``: records are gathered near their source, merged
-where their partitions live, and results fall due at a watermark that somebody else knows.
+late or not; in a bounded run without LATENESS none is late. The other way is ``core.distributed``:
+records are gathered near their source, merged where their partitions live, and results fall due at
+a watermark that somebody else knows.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from crestline.core import sound
+from crestline.core.errors import SourceError
 from crestline.core.operator import Operator, Reported
 from crestline.core.state import pack, unpack
 from crestline.core.window import RangeWindow, UnboundedWindow, counts_rows
@@ -30,7 +32,8 @@ from crestline.local.doubt import Doubts, refuse_rules_above_one, uncertain
 from crestline.local.gate import Admitted, Rejects, retyped, table_bytes, table_from
 from crestline.local.joining import begin_after, converted, shared, told_changes
 from crestline.local.kept import Kept
-from crestline.local.metrics import Clock, Metrics, WindowCount
+from crestline.local.late import delay_of
+from crestline.local.metrics import Clock, Metrics, WindowCount, WindowSample
 from crestline.local.partitions import Partitions
 from crestline.local.reorder import Reorder
 from crestline.local.revise import Revisions
@@ -61,9 +64,11 @@ class Fold:
         rejects: Rejects,
         texts: frozenset[str] = frozenset(),
         shard: bool = False,
+        bounded: bool = False,
     ) -> None:
         """A ``shard`` sees some of the objects of a query with COMBINE; its rows are to be merged
-        with those of the others (``local.shards``)."""
+        with those of the others (``local.shards``). In a ``bounded`` run without LATENESS no record
+        is late: see ``local.horizon``."""
         plan = bundle.plan
         query = plan.query
         self.plan, self.query, self.roles = plan, query, roles
@@ -82,11 +87,16 @@ class Fold:
             self._operator = plan.operator(shard=shard)
         self._partitions = Partitions(self._rows.partition_schema)
         self._latest = LONG_AGO
+        self.bounded = bounded
+        #: Whether every record counts, in whatever order.
+        self.none_late = bounded and query.lateness is None and query.window.on is not None
+        self._horizon = LONG_AGO  # where none is late: no record to come is before
         self._counted = counts_rows(query.window)
         self._sightings = None
         if query.combine is not None:
             self._sightings = Sightings(query, query.k + shard)
         ordered = self._counted or self._sightings is not None
+        ordered |= self.none_late and query.window.panes.on_arrival
         self._reorder = Reorder(query) if ordered and query.window.on else None
         self._kept = Kept(query, roles, texts)
         self._doubts = None if query.probability is None else Doubts(query, roles)
@@ -95,6 +105,9 @@ class Fold:
             self._revisions = Revisions(plan)
         width = query.window.width if isinstance(query.window, RangeWindow) else None
         self._window_count = WindowCount(width)
+        self._window_sample: WindowSample | None = None
+        if self.none_late and self._reorder is None and width is not None:
+            self._window_sample = WindowSample(width)
         self._step: int | None = None  # the last window end that was passed, in slides
         self._arrived = 0  # merged records, for their order
         self._merged: list[Admitted] = []  # merged records that wait to be counted
@@ -120,9 +133,10 @@ class Fold:
         if self._sightings is not None:
             self._sightings.check(admitted)
 
-    def push(self, admitted: Admitted) -> Iterator[Named]:
-        """Take records in, in the order of their arrival; yield the result rows that fall due."""
-        return self._timed_steps(self._process(admitted))
+    def push(self, admitted: Admitted, horizon: int = LONG_AGO) -> Iterator[Named]:
+        """Take records in, in the order of their arrival; yield the result rows that fall due. No
+        record to come is before the ``horizon``: where none is late, results are due up to it."""
+        return self._timed_steps(self._process(admitted, horizon))
 
     def finish(self) -> Iterator[Named]:
         """The end of a bounded stream: yield what is still due."""
@@ -149,25 +163,27 @@ class Fold:
                 self._views.count(name, table.num_rows)
                 yield found
 
-    def _process(self, admitted: Admitted) -> Iterator[Named]:
+    def _process(self, admitted: Admitted, horizon: int) -> Iterator[Named]:
         latest = self._latest
-        if self._reorder is not None:
-            admitted = self._drop_late(admitted)
-            yield from self._release(admitted, self._latest - self.query.lateness)
+        if self._revisions is not None:
+            yield from self._process_revising(admitted)
             return
-        if admitted.time is not None:
-            if self._revisions is not None:
-                yield from self._process_revising(admitted)
-                return
+        if self.none_late:
+            self._move_horizon(admitted, horizon)
+        elif admitted.time is not None:
             admitted = self._drop_late(admitted)
+        if self._reorder is not None and not self._due_in_order(admitted):
+            yield from self._release(admitted, self._watermark)
+            return
         if len(admitted) == 0:
             return
+        waits = self.none_late and self._reorder is None
         for part in self._portions(admitted):
             self._observe(part)
             self._count_window(part)
             if part.time is not None:  # not yet that of the parts to come
                 latest = max(latest, int(part.time.max()))
-            until = self._due_until(latest)
+            until = self._due_until(None if waits else latest)
             if self._passes_a_window_end(until):
                 yield from self._advance(until)
             else:
@@ -176,22 +192,56 @@ class Fold:
     def _release(self, admitted: Admitted | None, watermark: int | None) -> Iterator[Named]:
         """Let records wait for their turn; the results of those whose turn it is (None: all)."""
         assert self._reorder is not None
-        admitted = self._reorder.release(admitted, watermark)
+        for released in self._reorder.release(admitted, watermark):
+            if self._counted:
+                yield from self._count(released)
+                continue
+            for part in self._portions(released):
+                self._observe(part)
+                self._count_window(part)
+                assert part.time is not None
+                # Those to come are not earlier.
+                yield from self._advance(int(part.time[-1]) - self.query.window.panes.on_arrival)
         if self._counted:
-            yield from self._count(admitted)
             return
-        for part in self._portions(admitted):
-            self._observe(part)
-            self._count_window(part)
-            assert part.time is not None
-            # Those to come are not earlier.
-            yield from self._advance(int(part.time[-1]) - self.query.window.panes.on_arrival)
         until = self._due_until()
         if watermark is not None and until is not None and self._passes_a_window_end(until):
             yield from self._advance(until)
 
+    @property
+    def _watermark(self) -> int:
+        """No record that counts will be before this time."""
+        if self.none_late:
+            return min(self._horizon, self._latest)
+        return self._latest - self.query.delay
+
+    def _move_horizon(self, admitted: Admitted, horizon: int) -> None:
+        """Where none is late: note the times of a batch and the earliest time still to come."""
+        times = admitted.time
+        assert times is not None
+        if len(times):
+            if times.min() < self._horizon:
+                raise SourceError(
+                    f"stream {self.query.stream!r}: the event times of its parquet files are not"
+                    " what the statistics in the files say: write the files again, or give the"
+                    " query a LATENESS, which does without the statistics"
+                )
+            self._latest = max(self._latest, int(times.max()))
+        self._horizon = max(self._horizon, horizon)
+
+    def _due_in_order(self, admitted: Admitted) -> bool:
+        """Whether records that were to be put in order are so already and need not wait."""
+        if self._counted or self._sightings is not None or not self.none_late:
+            return False
+        times = admitted.time
+        assert times is not None and self._reorder is not None
+        nobody_waits = len(self._reorder) == 0
+        return nobody_waits and self._horizon >= self._latest and is_ascending(times)
+
     def _passes_a_window_end(self, until: int | None) -> bool:
         """Whether anything can be due that was not before: most small batches bring nothing."""
+        if self.none_late and self._horizon == LONG_AGO:
+            return False
         panes = self.query.window.panes
         if until is None or panes.on_arrival:
             return True
@@ -202,6 +252,8 @@ class Fold:
     def _flush(self) -> Iterator[Named]:
         if self._reorder is not None:
             yield from self._release(None, None)
+        if self._window_sample is not None:
+            self.metrics.window_records_peak = self._window_sample.peak()
         if not self._counted and self.query.window.on is not None and self._latest > LONG_AGO:
             if self._revisions is not None:
                 yield from self._corrections()
@@ -230,15 +282,20 @@ class Fold:
     def _drop_late(self, admitted: Admitted) -> Admitted:
         times = admitted.time
         assert times is not None
-        if len(times) and times[0] >= self._latest - self.query.lateness and is_ascending(times):
+        if len(times) and times[0] >= self._watermark and is_ascending(times):
             self._latest = max(self._latest, int(times[-1]))
             return admitted
-        late, count, self._latest = find_late(times, self._latest, self.query.lateness)
+        latest = self._latest
+        late, count, self._latest = find_late(times, latest, self.query.delay)
         if count:
             self.metrics.rows_late += count
+            self._note_delay(delay_of(times, late, latest))
             reject_late(self.rejects, admitted.take(np.flatnonzero(late)))
             admitted = admitted.take(np.flatnonzero(~late))
         return admitted
+
+    def _note_delay(self, delay: int) -> None:
+        self.metrics.lateness_needed = max(self.metrics.lateness_needed, delay)
 
     def _observe(self, admitted: Admitted) -> None:
         partition = self._partition_codes(admitted)
@@ -321,18 +378,23 @@ class Fold:
             self._set_late_aside(admitted.take(np.flatnonzero(late)))
             admitted = admitted.take(np.flatnonzero(~late))
         self.check(admitted)
-        if self._counted or self._sightings is not None:
+        if self._counted or self._reorder is not None:
             self._merged.append(admitted)
         elif len(admitted):
             self._observe(admitted)
 
     @property
+    def latest(self) -> int:
+        """The largest event time so far."""
+        return self._latest
+
+    @property
     def late_before(self) -> int:
         """Records before this time belong to results that are out. The lateness is judged between
         rounds only: nobody knows which of two records of a round came first."""
-        if self._latest == LONG_AGO:
+        if self._latest == LONG_AGO or self.none_late:
             return LONG_AGO
-        watermark = self._latest - self.query.lateness
+        watermark = self._watermark
         panes = self.query.window.panes
         if self._counted or panes.on_arrival or self._sightings is not None:
             return watermark
@@ -340,6 +402,8 @@ class Fold:
         return watermark // slide * slide
 
     def _set_late_aside(self, late: Admitted) -> None:
+        assert late.time is not None
+        self._note_delay(self._latest - int(late.time.min()))
         if self._revisions is not None:
             self._revisions.hold(late)
             return
@@ -359,7 +423,7 @@ class Fold:
             yield from self._count(self._take_merged() or Admitted.nothing())
             return
         if self._reorder is not None:
-            yield from self._release(self._take_merged(), self._latest - self.query.lateness)
+            yield from self._release(self._take_merged(), self._watermark)
             return
         until = self._due_until()
         assert until is not None
@@ -400,7 +464,7 @@ class Fold:
         """How far the watermark lets us report: window ends, or for each arrival its time."""
         if self._counted:
             return None
-        watermark = (self._latest if latest is None else latest) - self.query.lateness
+        watermark = self._watermark if latest is None else latest - self.query.delay
         return watermark - 1 if self.query.window.panes.on_arrival else watermark
 
     def _last_due(self) -> int:
@@ -457,7 +521,9 @@ class Fold:
         assert revisions is not None and admitted.time is not None
         latest = self._latest
         self._count_window(admitted)
-        late, _, self._latest = find_late(admitted.time, latest, self.query.lateness)
+        late, count, self._latest = find_late(admitted.time, latest, self.query.delay)
+        if count:
+            self._note_delay(delay_of(admitted.time, late, latest))
         if not late.any() and not revisions.pending:
             self._observe(admitted)
             yield from self._advance(self._due_until())
@@ -465,8 +531,8 @@ class Fold:
         # A result falls due where the watermark passes a window end: cut the batch there.
         running = np.maximum(np.maximum.accumulate(admitted.time), latest)
         slide = revisions.slide
-        step = (running - self.query.lateness) // slide
-        known = (latest - self.query.lateness) // slide
+        step = (running - self.query.delay) // slide
+        known = (latest - self.query.delay) // slide
         cuts = np.flatnonzero(np.diff(step, prepend=known)) + 1
         start = 0
         for stop in [*cuts.tolist(), len(admitted)]:
@@ -637,6 +703,9 @@ class Fold:
             if not panes.unbounded:
                 most = panes.width * panes.length * max(1, len(self._partitions))
                 inside = min(inside, most)
+        elif self._window_sample is not None:
+            self._window_sample.add(admitted.time)
+            return
         elif len(admitted):
             first, last = int(admitted.time.min()), int(admitted.time.max())
             inside = self._window_count.add(first, last, len(admitted))
@@ -685,6 +754,7 @@ class Fold:
                 held["columns"] = table_bytes(retyped(table_from(held["columns"]), self.roles))
         self.restore(state)
         self.metrics.seconds = other.metrics.seconds
+        self._horizon = other._horizon
 
     def restore(self, state: dict[str, Any]) -> None:
         """Become the one whose ``state()`` this was; StateError if it can be none."""
@@ -758,10 +828,11 @@ class Fold:
         live = self._operator.live_partitions()
         if live is not None:
             sound.require(len(live) <= parts, "the operator knows partitions without values")
-        waits = (self._reorder, self._revisions)
-        for held in (each.held for each in waits if each is not None):
-            if held is not None:
-                sound.require(held.fits(self.roles), "waiting records have other columns")
+        waits = [] if self._reorder is None else self._reorder.parts()
+        if self._revisions is not None and self._revisions.held is not None:
+            waits.append(self._revisions.held)
+        fits = all(held.fits(self.roles) for held in waits)
+        sound.require(fits, "waiting records have other columns")
         if self._log is not None:
             self._log.check(parts, kept)
         if self._revisions is not None:

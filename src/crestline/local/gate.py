@@ -71,18 +71,21 @@ class Admitted:
 
     def plus(self, other: Admitted) -> Admitted:
         """These records and then the others."""
-        time = None
-        if self.time is not None and other.time is not None:
-            time = np.concatenate((self.time, other.time))
-        probability = None
-        if self.probability is not None and other.probability is not None:
-            probability = np.concatenate((self.probability, other.probability))
-        return Admitted(
-            pa.concat_tables([self.columns, other.columns], promote_options="permissive"),
-            np.concatenate((self.rows, other.rows)),
-            np.concatenate((self.score, other.score)),
-            time,
-            probability,
+        return Admitted.joined([self, other])
+
+    @classmethod
+    def joined(cls, parts: Sequence[Admitted]) -> Admitted:
+        """The records of all parts (one at least), one after the other."""
+        if len(parts) == 1:
+            return parts[0]
+        times = [part.time for part in parts if part.time is not None]
+        chances = [part.probability for part in parts if part.probability is not None]
+        return cls(
+            pa.concat_tables([part.columns for part in parts], promote_options="permissive"),
+            np.concatenate([part.rows for part in parts]),
+            np.concatenate([part.score for part in parts]),
+            np.concatenate(times) if len(times) == len(parts) else None,
+            np.concatenate(chances) if len(chances) == len(parts) else None,
         )
 
     def fits(self, roles: pa.Schema) -> bool:

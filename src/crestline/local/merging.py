@@ -14,17 +14,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
+from itertools import repeat
 
 import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from crestline.core.asks import LONG_AGO
 from crestline.core.errors import SourceError
 from crestline.language import Expression, Query
 from crestline.language.tokens import quoted_name
 from crestline.local.fitting import bare_type, fit, is_number, read_text, wider
 from crestline.local.gate import REJECTS
+from crestline.local.horizon import NEVER, earliest_in
 from crestline.local.projection import closed_connection, compute, resolve
 from crestline.local.sources import Source
 from crestline.types import Bools, Floats, Ints
@@ -52,21 +55,28 @@ def merged(query: Query, inputs: Mapping[str, Source]) -> Source:
         chosen = [name for name in shared.schema.names if name in columns and name != across]
         clock = _Clock(query, shared.schema)
         wanted = list(dict.fromkeys([*chosen, *clock.columns]))
-        opened = [
-            _Input(number, name, shared.batches(name, given, wanted), clock)
+        inputs = [
+            _Input(number, name, shared.batches(name, given, wanted, clock.time), clock)
             for number, (name, given) in enumerate(there.items())
         ]
+        opened[:] = inputs
         names = pa.array(list(there), pa.string())
-        for table, numbers in _interleaved(opened):
+        for table, numbers in _interleaved(inputs):
             tags = pa.DictionaryArray.from_arrays(pa.array(numbers.astype(np.int32)), names)
             yield table.select(chosen).append_column(across, tags)
+
+    opened: list[_Input] = []  # those that are read
+
+    def horizons(column: str) -> Iterator[int]:
+        while True:
+            yield min((each.horizon for each in opened), default=LONG_AGO)
 
     def rejects() -> pa.Table:
         return pa.concat_tables([REJECTS.empty_table(), *(g.rejects() for g in there.values())])
 
     known = [given.rows for given in there.values()]
     rows = None if None in known else sum(count for count in known if count is not None)
-    return Source(shared.schema, typed, read, rows, rejects)
+    return Source(shared.schema, typed, read, rows, rejects, horizons)
 
 
 def merging_key(query: Query) -> tuple[object, ...]:
@@ -140,14 +150,19 @@ class _Shared:
             fields.append(pa.field(across, pa.string()))
         return cls(pa.schema(fields), spelled)
 
-    def batches(self, stream: str, given: Source, columns: list[str]) -> Iterator[pa.Table]:
-        """The batches of an input that are not empty, in the shared spelling and types."""
+    def batches(
+        self, stream: str, given: Source, columns: list[str], time: str | None
+    ) -> Iterator[tuple[pa.Table, int]]:
+        """The batches of an input that are not empty, in the shared spelling and types; with each,
+        before which time none is to come, if there is a column ``time``."""
         theirs = [self.spelled[stream][name] for name in columns]
+        to_come = repeat(LONG_AGO) if time is None else given.horizons(self.spelled[stream][time])
         for batch in given.read(theirs):
+            horizon = next(to_come)
             if batch.num_rows:
                 names = zip(theirs, columns, strict=True)
                 arrays = [self._cast(batch.column(their), name, stream) for their, name in names]
-                yield pa.table(arrays, names=columns)
+                yield pa.table(arrays, names=columns), horizon
 
     def _cast(self, values: pa.ChunkedArray, name: str, stream: str) -> pa.ChunkedArray:
         kind = self.schema.field(name).type
@@ -219,6 +234,11 @@ class _Clock:
         self._connection: duckdb.DuckDBPyConnection | None = None
 
     @property
+    def time(self) -> str | None:
+        """The column of event times, if they are one."""
+        return self._names[self._plain["time"]] if "time" in self._plain else None
+
+    @property
     def columns(self) -> list[str]:
         """What has to be read of an input."""
         return [n for n in dict.fromkeys(self._names.values()) if n != self._across]
@@ -281,18 +301,28 @@ class _Input:
 
     number: int
     stream: str
-    batches: Iterator[pa.Table]
+    batches: Iterator[tuple[pa.Table, int]]
     clock: _Clock
     table: pa.Table = field(default_factory=lambda: pa.table({}))
     places: Ints = field(default_factory=lambda: np.empty(0, np.int64))
     reached: int = _FIRST
+    horizon_after: int = LONG_AGO  # of the batches to come
+
+    @property
+    def horizon(self) -> int:
+        """No record that is left is before this time."""
+        if not len(self.places) or self.clock.time is None:
+            return self.horizon_after
+        return min(self.horizon_after, earliest_in(self.table.column(self.clock.time)))
 
     def fill(self) -> bool:
         """Have records at hand; false at the end."""
         if not len(self.places):
-            batch = next(self.batches, None)
-            if batch is None:
+            found = next(self.batches, None)
+            if found is None:
+                self.horizon_after = NEVER
                 return False
+            batch, self.horizon_after = found
             times, counts = self.clock(batch, self.stream)
             times = np.where(counts, times, _FIRST)
             times[0] = max(times[0], self.reached)

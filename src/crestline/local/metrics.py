@@ -7,6 +7,10 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
+from crestline.types import Ints
+
 
 @dataclass(slots=True)
 class Metrics:
@@ -18,6 +22,8 @@ class Metrics:
     rows_filtered: int = 0
     #: Records behind the watermark, dropped or corrected for.
     rows_late: int = 0
+    #: The LATENESS that none of these would have been late with, in microseconds.
+    lateness_needed: int = 0
     #: Records that were set aside, by reason; dropped late ones too.
     rejected: dict[str, int] = field(default_factory=dict)
     #: Rows that were reported.
@@ -70,6 +76,37 @@ class WindowCount:
         if first >= start or last == first:
             return self._inside
         return self._inside - round(records * (start - first) / (last - first))
+
+
+class WindowSample:
+    """About how many records a window on time holds at most, whatever their order: by a sample.
+
+    >>> sample = WindowSample(10)
+    >>> sample.add(np.array([31, 2, 39]))
+    >>> sample.add(np.array([35, 12]))
+    >>> sample.peak()
+    3
+    """
+
+    #: So many times are looked at, or twice as many.
+    SIZE = 1 << 16
+
+    def __init__(self, width: int) -> None:
+        self._width = width
+        self._every = 1  # each so many-th record is in the sample
+        self._times = np.empty(0, np.int64)
+
+    def add(self, times: Ints) -> None:
+        """Take a batch into account."""
+        self._times = np.concatenate((self._times, times[:: self._every]))
+        while len(self._times) > 2 * self.SIZE:
+            self._times, self._every = self._times[::2], 2 * self._every
+
+    def peak(self) -> int:
+        """The estimate for the fullest window."""
+        times = np.sort(self._times)
+        started = np.searchsorted(times, times - self._width, side="right")
+        return int((np.arange(1, len(times) + 1) - started).max(initial=0)) * self._every
 
 
 class Clock:

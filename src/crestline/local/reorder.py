@@ -1,8 +1,9 @@
-"""``[ROWS n ON ts]`` and ``COMBINE``: records wait until the watermark has passed them, then count
-in time order."""
+"""Records wait until the watermark has passed them, then count in time order: of ``[ROWS n ON ts]``
+and ``COMBINE``, and where every arrival brings a result and no record is late."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,11 @@ from crestline.language import Query
 from crestline.local.gate import Admitted
 from crestline.types import Ints
 
+#: Parts below this length are put together.
+_SMALL = 1 << 16
+#: Records that are handed on at once.
+_PIECE = 1 << 20
+
 
 class Reorder:
     """Holds records back until no earlier one can come."""
@@ -25,34 +31,63 @@ class Reorder:
         if query.combine is not None:
             self._keys = ["o", "s"]
         #: Whether their order within one moment makes no difference here.
-        self._any_order = query.combine is not None and not counts_rows(query.window)
+        self._any_order = not counts_rows(query.window)
         asked = query.probability
         self._exclusive = asked is not None and asked.exclusive_by is not None
-        self.held: Admitted | None = None
+        #: Parts in time order, and how long each was when it began to wait.
+        self._held: list[tuple[Admitted, int]] = []
+
+    def parts(self) -> list[Admitted]:
+        """The records that wait."""
+        return [part for part, _ in self._held]
 
     def __len__(self) -> int:
-        return 0 if self.held is None else len(self.held)
+        return sum(len(part) for part, _ in self._held)
 
-    def release(self, more: Admitted | None, watermark: int | None) -> Admitted:
+    def release(self, more: Admitted | None, watermark: int | None) -> Iterator[Admitted]:
         """Take records in and let go, in order, of those before the watermark (None: all)."""
-        if more is not None:
-            self.held = more if self.held is None else self.held.plus(more)
-        held = self.held
-        if held is None:
-            return Admitted.nothing()
-        assert held.time is not None
-        ready = np.ones(len(held), np.bool_) if watermark is None else held.time < watermark
-        self.held = held.take(np.flatnonzero(~ready))
-        return self._sorted(held.take(np.flatnonzero(ready)))
+        if more is not None and len(more):
+            self._hold(more)
+        ready: list[Admitted] = []
+        held: list[tuple[Admitted, int]] = []
+        for part, length in self._held:
+            assert part.time is not None
+            count = len(part)
+            if watermark is not None:
+                count = int(np.searchsorted(part.time, watermark))
+            if count:
+                ready.append(part.slice(0, count))
+            if count < len(part):
+                held.append(_rest(part, count, length))
+        self._held = held
+        if ready:
+            yield from self._in_order(Admitted.joined(ready))
 
-    def _sorted(self, admitted: Admitted) -> Admitted:
+    def _hold(self, part: Admitted) -> None:
+        """Small parts are put together, so that there are never many."""
+        while self._held and len(self._held[-1][0]) < min(2 * len(part), _SMALL):
+            part = Admitted.joined([self._held.pop()[0], part])
+        assert part.time is not None
+        if not is_ascending(part.time):
+            part = part.take(np.argsort(part.time, kind="stable"))
+        self._held.append((part, len(part)))
+
+    def _in_order(self, admitted: Admitted) -> Iterator[Admitted]:
+        """The records in order, a piece at a time: beside all of them there is never more than a
+        piece once more."""
+        order = self._order(admitted)
+        if order is None:
+            yield admitted
+            return
+        for start in range(0, len(order), _PIECE):
+            yield admitted.take(order[start : start + _PIECE])
+
+    def _order(self, admitted: Admitted) -> Ints | None:
         """By event time, then by key, then by how uncertain they are (as in a result): the order
-        must not depend on how records arrived."""
+        must not depend on how records arrived. None: as they are."""
         assert admitted.time is not None
         if self._any_order:
-            if is_ascending(admitted.time):
-                return admitted
-            return admitted.take(np.argsort(admitted.time, kind="stable"))
+            return None if is_ascending(admitted.time) else np.argsort(admitted.time, kind="stable")
         keys: list[Ints] = [sort_codes(admitted.columns.column(name)) for name in self._keys]
         if "o" in self._keys:
             keys.append(~sort_codes(pa.array(admitted.score)))
@@ -60,11 +95,20 @@ class Reorder:
             keys.append(~sort_codes(pa.array(admitted.probability)))
         if self._exclusive:
             keys.append(sort_codes(admitted.columns.column("x")))
-        return admitted.take(np.lexsort((np.asarray(admitted.rows), *keys[::-1], admitted.time)))
+        return np.lexsort((np.asarray(admitted.rows), *keys[::-1], admitted.time))
 
     def state(self) -> dict[str, Any]:
-        return {} if self.held is None else self.held.state()
+        return Admitted.joined(self.parts()).state() if self._held else {}
 
     def restore(self, state: dict[str, Any]) -> None:
         if state:
-            self.held = Admitted.from_state(state)
+            self._hold(Admitted.from_state(state))
+
+
+def _rest(part: Admitted, count: int, length: int) -> tuple[Admitted, int]:
+    """The part without its first records. A slice keeps the memory of the ``length`` records that
+    there were, so a short rest is copied."""
+    left = len(part) - count
+    if 2 * left > length:
+        return part.slice(count, len(part)), length
+    return part.take(np.arange(count, len(part))), left

@@ -24,6 +24,7 @@ from crestline.language import Query, parse_all
 from crestline.local.audit import Audit
 from crestline.local.gate import REJECTS, retyped
 from crestline.local.joining import moment
+from crestline.local.late import warn_of_late
 from crestline.local.merging import merged, merging_key, tagged, tagged_schema
 from crestline.local.metrics import Metrics
 from crestline.local.projection import columns_of, resolve
@@ -159,7 +160,9 @@ class BoundedRun:
             given = source_of(first, streams)
             several: Several | None = None  # an empty file has not even columns
             if given.schema.names:
-                several = Several(group, given.schema, typed=given.typed, strict=strict)
+                several = Several(
+                    group, given.schema, typed=given.typed, strict=strict, bounded=True
+                )
             self._reads.append((given, several, list(group)))
         known = [given.rows for given, _, _ in self._reads]
         #: How many records there are to read, if that is known.
@@ -187,8 +190,10 @@ class BoundedRun:
         for given, several, _ in self._reads:
             if several is None:
                 continue
+            to_come = {column: given.horizons(column) for column in several.event_times}
             for batch in given.read(several.columns):
-                yield from several.push(batch)
+                horizons = {column: next(times) for column, times in to_come.items()}
+                yield from several.push(batch, horizons)
                 if self._progress is not None:
                     self._progress(before + several.rows_in)
             several.add_rejects(given.rejects())
@@ -275,6 +280,7 @@ class Session:
         self._waiting = dict(queries)  # queries whose stream has not been seen yet
         self._runs: dict[str, Several] = {}
         self._rejects = REJECTS.empty_table()
+        self._warned = False  # that many records come late
         #: What became of queries that came and went while records were pushed, in sentences.
         self.log: list[str] = []
         if state is not None:
@@ -330,10 +336,13 @@ class Session:
         runs, waiting = dict(self._runs), dict(self._waiting)
         try:
             ready = [self._ready(key, query, data, stream) for key, query in readers.items()]
-            return _joined(self._take([part for part in ready if part is not None]))
+            found = self._take([part for part in ready if part is not None])
         except BaseException:
             self._runs, self._waiting = {key: self._runs[key] for key in runs}, waiting
             raise
+        if not self._warned and any(run.rows_late for run in self._runs.values()):
+            self._warned = warn_of_late(self.by_query, following=True)
+        return _joined(found)
 
     def _take(self, parts: list[_Part]) -> list[pa.Table]:
         """The results of each run. Either all batches are taken in, or none is."""

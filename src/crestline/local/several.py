@@ -17,6 +17,7 @@ from crestline.core.window import counts_rows
 from crestline.language import Query
 from crestline.local.conforming import Uses, conformed, settled, widened
 from crestline.local.engine import Admission, Engine
+from crestline.local.fold import LONG_AGO
 from crestline.local.gate import REJECTS, KeptMisfit
 from crestline.local.metrics import Metrics
 from crestline.local.projection import Expressions
@@ -43,9 +44,11 @@ class Several:
 
     def __init__(
         self, queries: Mapping[str, Query], schema: pa.Schema, *, typed: bool = True,
-        strict: bool = False, keep_rejects: int | None = None,
+        strict: bool = False, bounded: bool = False, keep_rejects: int | None = None,
     ) -> None:  # fmt: skip
-        self._typed, self._strict, self._keep_rejects = typed, strict, keep_rejects
+        """A ``bounded`` stream is there as a whole: without LATENESS no record of it is late."""
+        self._typed, self._strict, self._bounded = typed, strict, bounded
+        self._keep_rejects = keep_rejects
         self.schema = settled(schema, Uses.of(queries.values(), schema))
         self._engines = [self._engine(bundle) for bundle in arrange(queries)]
         #: What became of queries that were removed.
@@ -56,7 +59,7 @@ class Several:
 
     def _engine(self, bundle: Bundle) -> Engine:
         return Engine(
-            bundle, self.schema, typed=self._typed, strict=self._strict,
+            bundle, self.schema, typed=self._typed, strict=self._strict, bounded=self._bounded,
             keep_rejects=self._keep_rejects,
         )  # fmt: skip
 
@@ -77,6 +80,12 @@ class Several:
         """The columns of the stream that are needed, as the stream spells them."""
         return self._columns
 
+    @property
+    def event_times(self) -> list[str]:
+        """The columns of the stream that are event times of queries."""
+        every = (engine.event_time for engine in self._engines)
+        return list(dict.fromkeys(name for name in every if name is not None))
+
     def schema_of(self, name: str) -> pa.Schema:
         """Of every table of a query's results."""
         return self._of(name).fold.schema(name)
@@ -87,6 +96,10 @@ class Several:
     @property
     def rows_in(self) -> int:
         return max((engine.metrics.rows_in for engine in self._engines), default=0)
+
+    @property
+    def rows_late(self) -> int:
+        return max((engine.metrics.rows_late for engine in self._engines), default=0)
 
     def _of(self, name: str) -> Engine:
         for engine in self._engines:
@@ -101,9 +114,12 @@ class Several:
 
     # -- records ------------------------------------------------------------------------------
 
-    def push(self, batch: pa.Table | pa.RecordBatch) -> Iterator[Named]:
-        """Take records in; yield the result rows that fall due because of them."""
-        return self.take(self.admit(batch, self._typed))
+    def push(
+        self, batch: pa.Table | pa.RecordBatch, horizons: Mapping[str, int] | None = None
+    ) -> Iterator[Named]:
+        """Take records in; yield the result rows that fall due because of them. ``horizons`` tells,
+        by columns of event times, before which time no record is to come."""
+        return self.take(self.admit(batch, self._typed), horizons)
 
     def admit(self, batch: pa.Table | pa.RecordBatch, typed: bool) -> Batch:
         """Look at a batch for all queries. Nothing has changed if it is refused, and nothing but
@@ -124,14 +140,16 @@ class Several:
         ]
         return admitted
 
-    def take(self, batch: Batch) -> Iterator[Named]:
+    def take(self, batch: Batch, horizons: Mapping[str, int] | None = None) -> Iterator[Named]:
         """Take an admitted batch in; yield the result rows that fall due because of it."""
+        known = {} if horizons is None else horizons
         if batch.engines is not self._engines:
             self._engines, self.schema, self._typed = batch.engines, batch.schema, batch.typed
             self.notes += batch.notes
             self._settle()
         for engine, admission in zip(batch.engines, batch.admissions, strict=True):
-            yield from engine.take(admission)
+            horizon = known.get(engine.event_time or "", LONG_AGO)
+            yield from engine.take(admission, horizon)
 
     def reject_marks(self) -> list[Any]:
         """Where the rejects stand, for ``return_rejects_to``."""

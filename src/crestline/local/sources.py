@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 from crestline.core.errors import SourceError
 from crestline.local.fitting import MOST_DIGITS, wider
 from crestline.local.gate import REJECTS
+from crestline.local.horizon import earliest_by_statistics, earliest_in, horizons, unknown
 
 _TEXT_FORMATS = (".csv", ".tsv", ".jsonl", ".ndjson", ".json")
 _FORMATS = (".parquet", ".pq", *_TEXT_FORMATS)
@@ -39,6 +40,7 @@ class Source:
 
     ``read(columns)`` yields batches with at least those columns; ``rejects()`` tells, after the
     last batch, what could not be read. ``rows`` is the number of records, if it is known.
+    ``horizons(column)`` tells, after each batch, a time that no event time to come is before.
     """
 
     schema: pa.Schema
@@ -46,6 +48,7 @@ class Source:
     read: Callable[[list[str]], Iterator[pa.Table | pa.RecordBatch]]
     rows: int | None = None
     rejects: Callable[[], pa.Table] = REJECTS.empty_table
+    horizons: Callable[[str], Iterator[int]] = unknown
 
 
 def source(data: Any, stream: str, columns: Sequence[str] = ()) -> Source:
@@ -135,7 +138,12 @@ def _table(table: pa.Table, typed: bool = True) -> Source:
         for start in range(0, table.num_rows, BATCH_ROWS):
             yield chosen.slice(start, BATCH_ROWS)
 
-    return Source(table.schema, typed, read, table.num_rows)
+    def known(column: str) -> Iterator[int]:
+        times = table.column(column)
+        starts = range(0, table.num_rows, BATCH_ROWS)
+        return horizons(earliest_in(times.slice(start, BATCH_ROWS)) for start in starts)
+
+    return Source(table.schema, typed, read, table.num_rows, horizons=known)
 
 
 def _batches(batches: Iterator[Any], stream: str) -> Source:
@@ -230,7 +238,11 @@ def _parquet(files: list[str], stream: str) -> Source:
         except (OSError, pa.ArrowException) as error:
             raise SourceError(f"stream {stream!r} cannot be read: {error}") from error
 
-    return Source(schema, True, read, rows)
+    def known(column: str) -> Iterator[int]:
+        groups = [earliest_by_statistics(parquet.metadata, column) for parquet in opened]
+        return horizons(min(groups[file][g] for g in some) for file, some in portions)
+
+    return Source(schema, True, read, rows, horizons=known)
 
 
 def _portions(metadata: pq.FileMetaData) -> Iterator[list[int]]:

@@ -244,12 +244,7 @@ def explain(plan: Plan, name: str | None = None) -> str:
     uncertain = plan.query.probability is not None
     changing = uncertain or plan.query.combine is not None
     if plan.query.window.on is not None:
-        remembered = "all records are" if uncertain else "all panes' best are"
-        told = {
-            "DROP": "later records are dropped and counted",
-            "REVISE": f"later records correct what was reported; {remembered} kept for that",
-        }[plan.query.late]
-        lines.append(("late", f"up to {duration(plan.query.lateness)} in any order; {told}"))
+        lines.append(("late", _late(plan.query)))
     moved = "; a probability that changes is a move" if uncertain else ""
     if changing and not uncertain:
         moved = "; a score or bound that changes is a move"
@@ -260,3 +255,18 @@ def explain(plan: Plan, name: str | None = None) -> str:
     lines.append(("emits", emitted[plan.query.emit]))
     width = max(len(name) for name, _ in lines)
     return "\n".join(f"{name:<{width}}  {text}" for name, text in lines)
+
+
+def _late(query: Query) -> str:
+    """What becomes of records that are out of order."""
+    if query.lateness is None:
+        return (
+            "in a bounded run every record counts, in any order; in one that follows, those out of"
+            " order are dropped and counted"
+        )
+    remembered = "all panes' best are" if query.probability is None else "all records are"
+    later = {
+        "DROP": "later records are dropped and counted",
+        "REVISE": f"later records correct what was reported; {remembered} kept for that",
+    }[query.late]
+    return f"up to {duration(query.lateness)} in any order; {later}"

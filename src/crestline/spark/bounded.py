@@ -1,8 +1,9 @@
 """Bounded runs on Spark: the rows of an in-process run, late and bad records included.
 
-A first pass assumes that nothing is late, which is nearly always so, and notes how each chunk of
-the stream lies in time. Only where that shows that a record is late, or where bad records are to be
-told by their place in the stream, does a second pass look at each record in its place.
+Without LATENESS nothing is late. With it, a first pass assumes so, which is nearly always right,
+and notes how each chunk of the stream lies in time. Only where that shows that a record is late, or
+where bad records are to be told by their place in the stream, does a second pass look at each
+record in its place.
 """
 
 from __future__ import annotations
@@ -223,7 +224,7 @@ def _pass(
 def _chunks_before(outcome: Outcome, query: Query) -> tuple[dict[int, int], bool]:
     """The largest event time in all chunks of the same input before each, and whether any record
     is late."""
-    if outcome.ledger is None:
+    if outcome.ledger is None or query.lateness is None:
         return {}, False
     before: dict[int, int] = {}
     late = False

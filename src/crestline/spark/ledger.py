@@ -20,17 +20,17 @@ from crestline.types import Ints
 _MOST_SLIDES = 1 << 17
 
 
-def slides_of(times: Ints, slide: int, ascending: bool) -> tuple[Ints, Ints]:
-    """The slides that the times belong to, and how many times each has.
+def slides_of(times: Ints, slide: int, ascending: bool) -> tuple[Ints, Ints, Ints]:
+    """The slides that the times belong to, how many times each has, and the first of them.
 
     >>> [part.tolist() for part in slides_of(np.array([1, 2, 11]), 10, True)]
-    [[0, 1], [2, 1]]
+    [[0, 1], [2, 1], [1, 11]]
     """
-    if ascending:
-        starts = pane_starts(times, slide)
-        return times[starts[:-1]] // slide, np.diff(starts)
-    slides, counts = np.unique(times // slide, return_counts=True)
-    return slides, counts
+    if not ascending:
+        times = np.sort(times)
+    starts = pane_starts(times, slide)
+    first = times[starts[:-1]]
+    return first // slide, np.diff(starts), first
 
 
 class Ledger:
@@ -52,9 +52,11 @@ class Ledger:
         self._chunks: list[list[int]] = []
         self._rejects: list[bytes] = []
         self.late_now = self.rejected_now = 0
+        self.lateness_needed = 0
 
-    def add(self, accounts: list[dict[str, Any]], late_before: int) -> None:
-        """The accounts of a round's tasks; records before ``late_before`` were too late."""
+    def add(self, accounts: list[dict[str, Any]], late_before: int, latest: int) -> None:
+        """The accounts of a round's tasks; records before ``late_before`` were too late, as
+        ``latest`` was the largest event time of the rounds before."""
         for account in accounts:
             for name in self._TOTALS:
                 self._totals[name] += account[name]
@@ -63,15 +65,17 @@ class Ledger:
                     self.rejected_now += count
                     self._rejected[reason] = self._rejected.get(reason, 0) + count
             self.late_now += account["late"]
+            self.lateness_needed = max(self.lateness_needed, account["lateness_needed"])
             self._seconds += account["seconds"]
             self._chunks += account["chunks"].tolist()
             if "rejects" in account:
                 self._rejects.append(account["rejects"])
-        self._add_slides([account for account in accounts if "slides" in account], late_before)
+        with_slides = [account for account in accounts if "slides" in account]
+        self._add_slides(with_slides, late_before, latest)
         if self.late_now and not self._revises:
             self._rejected["late"] = self._rejected.get("late", 0) + self.late_now
 
-    def _add_slides(self, accounts: list[dict[str, Any]], late_before: int) -> None:
+    def _add_slides(self, accounts: list[dict[str, Any]], late_before: int, latest: int) -> None:
         if not accounts:
             return
         slides = np.concatenate([account["slides"] for account in accounts])
@@ -82,6 +86,8 @@ class Ledger:
             self._totals["late"] += count
             self._totals["admitted"] -= count
             self.late_now += count
+            first = np.concatenate([account["first"] for account in accounts])
+            self.lateness_needed = max(self.lateness_needed, latest - int(first[late].min()))
             slides, counts = slides[~late], counts[~late]
         self._count_window(slides, counts)
 
@@ -126,6 +132,7 @@ class Ledger:
             "slides": self._slides,
             "counts": self._counts,
             "window_peak": self._window_peak,
+            "lateness_needed": self.lateness_needed,
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -133,3 +140,4 @@ class Ledger:
         self._rejected = json.loads(state["rejected"])
         self._slides, self._counts = state["slides"], state["counts"]
         self._window_peak = state["window_peak"]
+        self.lateness_needed = state["lateness_needed"]

@@ -54,6 +54,7 @@ class Outcome:
         totals = ledger["totals"]
         metrics.rows_in, metrics.rows_filtered = totals["rows_in"], totals["filtered"]
         metrics.rows_late = totals["late"] + sum(a["late"] for a in self.accounts)
+        metrics.lateness_needed = max(a["lateness_needed"] for a in self.accounts)
         metrics.rejected = self.rejected
         if metrics.rows_late and query.late == "DROP":
             metrics.rejected["late"] = metrics.rows_late

@@ -142,7 +142,8 @@ def topk(
     ``buckets`` is over how many pieces of state partitions and objects are spread. It is part of a
     streaming query's checkpoint. A streaming query tells in its progress, as the observed metrics
     of the name ``metrics``, what each round brought: ``result_rows``, ``rows_late`` and
-    ``rows_rejected``, and the ``records_kept`` by then.
+    ``rows_rejected``, the ``records_kept`` by then, and the ``lateness_needed`` so far: the
+    LATENESS, in microseconds, that no record would have been late with.
     """
     queries = named_queries(query)
     together = one_frame(frame, queries)
@@ -156,7 +157,9 @@ def _observed(outcome: DataFrame, name: str) -> DataFrame:
     from pyspark.sql import functions as F
 
     counts = [field.name for field in OUTCOME if field.type == pa.int64()]
-    return outcome.observe(name, *(F.sum(count).alias(count) for count in counts))
+    most = F.max("lateness_needed").alias("lateness_needed")
+    sums = [F.sum(count).alias(count) for count in counts if count != "lateness_needed"]
+    return outcome.observe(name, *sums, most)
 
 
 def rejects(

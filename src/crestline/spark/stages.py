@@ -33,6 +33,7 @@ from crestline.kernels.order import find_late, is_ascending
 from crestline.language import Query, parse
 from crestline.local.fold import LONG_AGO, Fold, reject_late
 from crestline.local.gate import REJECTS, Admitted, Gate, Rejects, table_bytes, table_from
+from crestline.local.late import delay_of
 from crestline.local.shards import merged
 from crestline.local.views import Named
 from crestline.planner import Bundle, SharedPlan
@@ -53,6 +54,7 @@ OUTCOME = pa.schema(
         ("payload", pa.binary()),
         ("result_rows", pa.int64()),
         ("rows_late", pa.int64()),
+        ("lateness_needed", pa.int64()),
         ("rows_rejected", pa.int64()),
         ("records_kept", pa.int64()),
     ]
@@ -91,12 +93,15 @@ class Member:
         """The query, or what its queries have in common."""
         return self.bundle.plan.query
 
-    def fold(self, rejects: Rejects, gathering: bool = False) -> Fold:
+    def fold(self, rejects: Rejects, gathering: bool = False, bounded: bool = False) -> Fold:
         schema = self.schema
         if gathering:
             schema = schema.append(pa.field("bucket", pa.int32()))
             schema = schema.append(pa.field("chunk", pa.int64()))
-        return Fold(self.bundle, schema, rejects=rejects, texts=self.texts, shard=self.shards)
+        return Fold(
+            self.bundle, schema, rejects=rejects, texts=self.texts, shard=self.shards,
+            bounded=bounded,
+        )  # fmt: skip
 
 
 @lru_cache(maxsize=256)
@@ -127,8 +132,9 @@ class Reading:
 
     ``chunk`` names the column that orders the pieces of the stream; without it the task's number
     does. ``before`` is the largest event time in all chunks before each: with it, records are late
-    or not one by one, as they arrived; without it nothing is late here. ``bad`` names the columns
-    (column, reason, value) by which a reader tells of values it could not read.
+    or not one by one, as they arrived; without it, or without LATENESS, nothing is late here.
+    ``bad`` names the columns (column, reason, value) by which a reader tells of values it could not
+    read.
     """
 
     chunk: str | None = None
@@ -193,9 +199,12 @@ class _Sieve:
         self._counted = counts_rows(query.window)
         self._schema = member.schema
         self._chunks: dict[int, _Chunk] = {}
-        self._slides: list[tuple[Ints, Ints]] = []
+        self._slides: list[tuple[Ints, Ints, Ints]] = []
         self._parts: list[pa.Table] = []
         self.rows_in = self._filtered = self._admitted = self._late = 0
+        self._lateness_needed = 0
+        # In a bounded run without LATENESS no record is late.
+        self._judges = reading.before is not None and query.lateness is not None
         self.latest = LONG_AGO
         self._seconds = 0.0
 
@@ -275,13 +284,16 @@ class _Sieve:
         assert times is not None
         ascending = is_ascending(times)
         chunk.earliest = min(chunk.earliest, int(times[0] if ascending else times.min()))
-        if ascending and times[0] >= chunk.latest - self._query.lateness:
+        if ascending and times[0] >= chunk.latest - self._query.delay:
             chunk.latest = max(chunk.latest, int(times[-1]))
         else:
-            late, count, chunk.latest = find_late(times, chunk.latest, self._query.lateness)
+            latest = chunk.latest
+            late, count, chunk.latest = find_late(times, latest, self._query.delay)
             chunk.out_of_order |= count > 0
-            if count and self._reading.before is not None and not self._reading.whole:
+            if count and self._judges and not self._reading.whole:
                 self._late += count
+                needed = delay_of(times, late, latest)
+                self._lateness_needed = max(self._lateness_needed, needed)
                 reject_late(self._rejects, admitted.take(np.flatnonzero(late)))
                 admitted = admitted.take(np.flatnonzero(~late))
                 times = admitted.time
@@ -314,13 +326,14 @@ class _Sieve:
             "filtered": self._filtered,
             "admitted": self._admitted,
             "late": self._late,
+            "lateness_needed": self._lateness_needed,
             "rejected": json.dumps(self._rejects.counts),
             "seconds": self._seconds,
             "chunks": np.array(facts, np.int64).reshape(-1, 5),
         }
         if self._slides:
-            account["slides"] = np.concatenate([slides for slides, _ in self._slides])
-            account["counts"] = np.concatenate([counts for _, counts in self._slides])
+            for place, name in enumerate(("slides", "counts", "first")):
+                account[name] = np.concatenate([of_batch[place] for of_batch in self._slides])
         parts = [part for part in self._parts if part.num_rows]
         if parts:
             account["rejects"] = table_bytes(pa.concat_tables(parts))
@@ -458,7 +471,7 @@ class Step:
         rows: _Rows,
     ) -> dict[str, Any]:
         rejects = Rejects(member.query, strict=False)
-        fold = member.fold(rejects)
+        fold = member.fold(rejects, bounded=self.bounded)
         ledger = Ledger(member.query) if bucket == LEDGER else None
         if known is not None:
             fold = fold.from_bytes(known["fold"])
@@ -469,7 +482,7 @@ class Step:
             # Late values of objects are counted where they are set aside: all of them come there.
             counted = member.query.combine is not None
             late_before = LONG_AGO if counted else fold.late_before
-            ledger.add([piece["account"] for piece in pieces], late_before)
+            ledger.add([piece["account"] for piece in pieces], late_before, fold.latest)
         known_late, known_aside = fold.metrics.rows_late, _aside(rejects)
         tables = [table_from(piece["table"]) for piece in pieces if "table" in piece]
         results = list(self._results(fold, tables, latest if latest > LONG_AGO else None))
@@ -484,17 +497,24 @@ class Step:
             "kept_peak": fold.metrics.kept_peak,
             "approximation": fold.metrics.approximation,
             "late": fold.metrics.rows_late,
+            "lateness_needed": fold.metrics.lateness_needed,
             "aside": _aside(rejects),
             "partitions": fold.metrics.partitions,
             "rules_above_one": fold.metrics.rules_above_one,
             "seconds": fold.metrics.seconds,
         }
-        late = fold.metrics.rows_late - known_late
+        late, needed = fold.metrics.rows_late - known_late, fold.metrics.lateness_needed
         rejected = sum(_aside(rejects).values()) - sum(known_aside.values())
         if ledger is not None:
             account |= ledger.told()
+            account["lateness_needed"] = max(needed, ledger.lateness_needed)
             late, rejected = late + ledger.late_now, rejected + ledger.rejected_now
-        counts = {"rows_late": late, "rows_rejected": rejected, "records_kept": kept}
+        counts = {
+            "rows_late": late,
+            "lateness_needed": account["lateness_needed"],
+            "rows_rejected": rejected,
+            "records_kept": kept,
+        }
         rows.add(member.number, "account", json.dumps(account).encode(), "", **counts)
         told: dict[str, Any] = {} if self.bounded else {"fold": fold.to_bytes()}
         if ledger is not None and not self.bounded:
