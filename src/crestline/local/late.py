@@ -53,6 +53,7 @@ def warn_of_late(by_query: Mapping[str, Metrics], *, following: bool = False) ->
         return False
     worst = max(told, key=lambda name: by_query[name].rejected["late"])
     where = f"query {worst}: " if len(by_query) > 1 else ""
-    # At the line of the caller of crestline.run, Session.push or Session.finish.
-    warnings.warn(f"{where}{found[worst]}", LateRecordsWarning, stacklevel=3)
+    # At the line of the caller of crestline.run, or of Session.push, which waits for a lock first.
+    level = 4 if following else 3
+    warnings.warn(f"{where}{found[worst]}", LateRecordsWarning, stacklevel=level)
     return True
