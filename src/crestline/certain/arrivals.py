@@ -586,6 +586,7 @@ class ArrivalOperator:
         sound.length("moments", moments["partition"], moments["times"])
         sound.within("moments.partition", moments["partition"], 0, parts)
         sound.moments("times", self._band["at"], self._buffer["at"], moments["times"])
+        sound.moments("moments", np.array([self._closed, self._fed]))
         sound.moments("pending", self._pending["at"], self._pending["when"])
         if not self._timed:
             sound.within("counts", self._counts, 0, sound.FAR)

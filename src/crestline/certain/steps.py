@@ -353,6 +353,7 @@ class StepOperator(ABC):
         self.seen, self._timed = state["seen"], state["timed"]
         self._closed, self._counts = state["closed"], state["counts"]
         self._content_until = state["content_until"]
+        sound.moments("closed", np.array([self._closed]))
         self._wait = wait = Waiting(**state["waiting"])
         sound.length("waiting", *wait._columns())
         sound.within("waiting.partition", wait.partition, 0, partitions)

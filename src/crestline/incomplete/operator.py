@@ -432,6 +432,7 @@ class IncompleteOperator:
         sound.within("wait.partition", operator._wait_partition, 0, count)
         sound.within("wait.stream", operator._wait.stream, 0, streams)
         sound.moments("wait.at", operator._wait.at, operator._last)
+        sound.moments("closed", np.array([operator._closed]))
         sound.numbers("wait.value", operator._wait.value)
         for saved in sound.divided(state["parts"], operator._new_part().state(), count):
             part = operator._new_part()

@@ -89,11 +89,11 @@ class Admitted:
         )
 
     def fits(self, roles: pa.Schema) -> bool:
-        """Whether the columns are those of such records, dictionaries aside."""
+        """Whether columns are of the types they have in such records, dictionaries aside."""
         return all(
-            field.name in roles.names
-            and bare_type(field.type) == bare_type(roles.field(field.name).type)
+            bare_type(field.type) == bare_type(roles.field(field.name).type)
             for field in self.columns.schema
+            if field.name in roles.names
         )
 
     def state(self) -> dict[str, Any]:

@@ -160,10 +160,12 @@ class Revisions:
     def check(self, partitions: int, kept: int) -> None:
         """Refuse a history of records or partitions that are not there."""
         arrays: list[Any] = [self._time, self._partition, self._score]
-        arrays += [] if self.ties is None else [self.ties]
         arrays += [] if self._doubt is None else [self._doubt.probability]
         sound.length("revisions", *arrays, of=kept)
         sound.require(all(array.ndim == 1 for array in arrays), "revisions are no table")
+        if self.ties is not None:  # those of the latest records may still be open
+            sound.like(self.ties, np.empty(0, np.int64), "revisions.ties")
+            sound.require(len(self.ties) <= kept, "ties of records that are not there")
         sound.like(self._score, np.empty(0), "revisions.score")
         sound.moments("revisions.time", self._time, np.array([self.reported_until]))
         sound.within("revisions.partition", self._partition, 0, partitions)

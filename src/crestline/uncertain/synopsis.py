@@ -506,7 +506,7 @@ class Synopsis(ABC):
         operator._pruned_size = len(operator._wait_step)
         count = sound.length("counts", operator._counts, operator._last)
         sound.within("counts", operator._counts, 0, sound.FAR)
-        sound.moments("last", operator._last)
+        sound.moments("last", operator._last, np.array([operator._closed]))
         steps, columns = operator._wait_step, (*operator._wait[0], *operator._wait[1])
         sound.length("wait", operator._wait_partition, steps, *columns)
         sound.within("wait.partition", operator._wait_partition, 0, count)
