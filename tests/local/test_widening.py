@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 from collections.abc import Callable
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -340,6 +342,19 @@ def test_folders_of_files_whose_types_differ(
     )
     assert [score for _, score in last(results.to_arrow())] == scores
     assert results.rejects.column("row").to_pylist() == bad
+    nothing = pa.types.is_null(first.type)
+    assert len(results.notes) == (not nothing)  # a column of NULL has no type yet
+
+
+def test_the_command_says_which_columns_have_widened(tmp_path: Path) -> None:
+    write(tmp_path, pa.array([1]), pa.array(["2.5"]), pa.array([0.5]))
+    done = subprocess.run(
+        [sys.executable, "-m", "crestline.cli", "run", "--engine", "local", "--stream",
+         f"s={tmp_path}/*.parquet", "--out", f"{tmp_path}/_out.parquet", BEST],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert "the column x is double: files have int64 and string and double" in done.stderr
+    assert last(pq.read_table(tmp_path / "_out.parquet")) == [(10, 2.5), (0, 1.0), (20, 0.5)]
 
 
 def test_batches_whose_types_differ() -> None:

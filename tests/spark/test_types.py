@@ -48,7 +48,8 @@ def written(folder: Path, columns: tuple[pa.Array, ...]) -> Path:
 def told(query: str, stream: Any, engine: str) -> tuple[Any, ...]:
     results = crestline.run(query, {"s": stream}, engine=engine)
     rejects = sorted((r["row"], r["column"], r["reason"]) for r in results.rejects.to_pylist())
-    return results.to_arrow().to_pylist(), rejects, dict(results.metrics.rejected)
+    rows = results.to_arrow().to_pylist()
+    return rows, rejects, dict(results.metrics.rejected), results.notes
 
 
 @pytest.mark.parametrize("kind", COLUMNS)
@@ -66,7 +67,7 @@ def test_batches_whose_types_differ() -> None:
         pa.table({"id": [4], "x": [2], "ts": pa.array([date(2024, 1, 1)])}),
     ]
     alone, spark = (told(SCORE, iter(tables), engine) for engine in ("local", "spark"))
-    assert spark == alone
+    assert spark[:3] == alone[:3]
     assert [row["score"] for row in spark[0]] == [9.75, 2.0, 1.0, 0.5]
 
 

@@ -73,7 +73,7 @@ def run_here(request: Request) -> RunSummary:
             QuerySummary(name, counts[name], seconds, output)
             for name, (_, output) in targets.items()
         ]
-    return RunSummary("local", summaries, request.rejects)
+    return RunSummary("local", summaries, request.rejects, notes=tuple(bounded.notes))
 
 
 def run_on_spark(request: Request) -> RunSummary:
@@ -104,7 +104,10 @@ def run_on_spark(request: Request) -> RunSummary:
                 QuerySummary(name, results.by_query[name], seconds, targets[name][1])
                 for name in request.queries
             ]
-    return RunSummary("spark", summaries, request.rejects, started.master, started.seconds)
+    return RunSummary(
+        "spark", summaries, request.rejects, started.master, started.seconds,
+        notes=tuple(results.notes),
+    )  # fmt: skip
 
 
 def _write_all(writer: Writer, table: pa.Table, schema: pa.Schema) -> None:

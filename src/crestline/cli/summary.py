@@ -168,10 +168,14 @@ class RunSummary:
     started_in: float | None = None
     rounds: int | None = None
     checkpoint: str | None = None
+    #: Which columns had to widen.
+    notes: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """For ``--json``."""
         known: dict[str, Any] = {"engine": self.engine}
+        if self.notes:
+            known["notes"] = list(self.notes)
         if self.where:
             known["master"] = self.where
         if self.rounds is not None:
@@ -183,10 +187,11 @@ class RunSummary:
         }
 
     def lines(self) -> list[tuple[str, str]]:
+        found = [("types", note) for note in self.notes]
         if self.engine == "local":
-            return [("engine", "local, in this process")]
+            return [*found, ("engine", "local, in this process")]
         started = f" (started in {self.started_in:.1f} s)" if self.started_in is not None else ""
-        found = [("engine", f"Spark, {self.where}{started}")]
+        found.append(("engine", f"Spark, {self.where}{started}"))
         if self.rounds is not None:
             found.append(("rounds", f"{self.rounds:,}"))
             if self.checkpoint is not None:

@@ -41,13 +41,15 @@ class Results:
     """The rows of a bounded run, by ``to_arrow``, ``to_pandas`` or, of one query, ``of``.
 
     ``rejects`` is a table of the records that were set aside, with reasons; ``by_query`` has the
-    ``Metrics`` of each query.
+    ``Metrics`` of each query; ``notes`` says which columns had to widen.
     """
 
     def __init__(
-        self, tables: dict[str, pa.Table], rejects: pa.Table, metrics: dict[str, Metrics]
-    ) -> None:
+        self, tables: dict[str, pa.Table], rejects: pa.Table, metrics: dict[str, Metrics],
+        notes: list[str],
+    ) -> None:  # fmt: skip
         self._tables, self.rejects, self.by_query = tables, rejects, metrics
+        self.notes = notes
 
     @property
     def metrics(self) -> Metrics:
@@ -100,7 +102,7 @@ def run_bounded(
     metrics = {name: bounded.metrics(name) for name in queries}
     if judge is not None:
         metrics = {name: judge.told(name, counts) for name, counts in metrics.items()}
-    return Results(tables, bounded.take_rejects(), metrics)
+    return Results(tables, bounded.take_rejects(), metrics, bounded.notes)
 
 
 def _in_order(table: pa.Table, query: Query) -> pa.Table:
@@ -161,8 +163,9 @@ class BoundedRun:
             several: Several | None = None  # an empty file has not even columns
             if given.schema.names:
                 several = Several(
-                    group, given.schema, typed=given.typed, strict=strict, bounded=True
-                )
+                    group, given.schema, typed=given.typed, strict=strict, bounded=True,
+                    variants=given.variants,
+                )  # fmt: skip
             self._reads.append((given, several, list(group)))
         known = [given.rows for given, _, _ in self._reads]
         #: How many records there are to read, if that is known.
@@ -179,6 +182,15 @@ class BoundedRun:
     def metrics(self, name: str) -> Metrics:
         several = self._of(name)
         return several.metrics(name) if several else Metrics()
+
+    @property
+    def notes(self) -> list[str]:
+        """Which columns had to widen so far, in sentences."""
+        found: list[str] = []
+        for given, several, _ in self._reads:
+            if several is not None:
+                found += [*given.notes_of(several.columns), *several.notes]
+        return list(dict.fromkeys(found))
 
     def take_rejects(self) -> pa.Table:
         """The records set aside since the last call."""

@@ -6,7 +6,7 @@ engine. The others have engines of their own and share the scan and the expressi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,11 +45,16 @@ class Several:
     def __init__(
         self, queries: Mapping[str, Query], schema: pa.Schema, *, typed: bool = True,
         strict: bool = False, bounded: bool = False, keep_rejects: int | None = None,
+        variants: Sequence[pa.Schema] = (),
     ) -> None:  # fmt: skip
-        """A ``bounded`` stream is there as a whole: without LATENESS no record of it is late."""
+        """A ``bounded`` stream is there as a whole: without LATENESS no record of it is late.
+        ``variants`` are schemas that batches are known to have beside ``schema``."""
         self._typed, self._strict, self._bounded = typed, strict, bounded
         self._keep_rejects = keep_rejects
-        self.schema = settled(schema, Uses.of(queries.values(), schema))
+        uses = Uses.of(queries.values(), schema)
+        self.schema = settled(schema, uses)
+        for variant in variants:
+            self.schema = widened(self.schema, variant, schema.names, uses)
         self._engines = [self._engine(bundle) for bundle in arrange(queries)]
         #: What became of queries that were removed.
         self._removed: list[pa.Table] = []

@@ -9,9 +9,9 @@ from __future__ import annotations
 import glob
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from crestline.core.errors import SourceError
-from crestline.local.fitting import MOST_DIGITS, wider
+from crestline.local.fitting import MOST_DIGITS, bare_type, wider
 from crestline.local.gate import REJECTS
 from crestline.local.horizon import earliest_by_statistics, earliest_in, horizons, unknown
 
@@ -41,6 +41,8 @@ class Source:
     ``read(columns)`` yields batches with at least those columns; ``rejects()`` tells, after the
     last batch, what could not be read. ``rows`` is the number of records, if it is known.
     ``horizons(column)`` tells, after each batch, a time that no event time to come is before.
+    ``variants`` are the schemas of its parts where they differ, and ``notes`` has a sentence for
+    each column whose type is not the same everywhere.
     """
 
     schema: pa.Schema
@@ -49,6 +51,12 @@ class Source:
     rows: int | None = None
     rejects: Callable[[], pa.Table] = REJECTS.empty_table
     horizons: Callable[[str], Iterator[int]] = unknown
+    variants: Sequence[pa.Schema] = ()
+    notes: Mapping[str, str] = field(default_factory=dict)
+
+    def notes_of(self, columns: Iterable[str]) -> list[str]:
+        """What is to be said of these columns."""
+        return [self.notes[name] for name in columns if name in self.notes]
 
 
 def source(data: Any, stream: str, columns: Sequence[str] = ()) -> Source:
@@ -212,13 +220,23 @@ def _ending(file: str) -> str:
 def _parquet(files: list[str], stream: str) -> Source:
     opened = [_open_parquet(file, stream) for file in files]
     schema = opened[0].schema_arrow
+    kinds: dict[str, dict[str, None]] = {}
     for file, parquet in zip(files, opened, strict=True):
-        for field in schema:
-            place = parquet.schema_arrow.get_field_index(field.name)
+        for column in schema:
+            place = parquet.schema_arrow.get_field_index(column.name)
             if place < 0:
-                raise SourceError(f"stream {stream!r}: {file} lacks the column {field.name!r}")
-            kind = wider(field.type, parquet.schema_arrow.field(place).type)
-            schema = schema.set(schema.get_field_index(field.name), field.with_type(kind))
+                raise SourceError(f"stream {stream!r}: {file} lacks the column {column.name!r}")
+            given = parquet.schema_arrow.field(place).type
+            schema = schema.set(
+                schema.get_field_index(column.name), column.with_type(wider(column.type, given))
+            )
+            if not pa.types.is_null(given):
+                kinds.setdefault(column.name, {})[str(bare_type(given))] = None
+    notes = {
+        name: f"the column {name} is {schema.field(name).type}: files have {' and '.join(found)}"
+        for name, found in kinds.items()
+        if len(found) > 1
+    }
     rows = sum(parquet.metadata.num_rows for parquet in opened)
     portions = [(i, g) for i, parquet in enumerate(opened) for g in _portions(parquet.metadata)]
 
@@ -242,7 +260,8 @@ def _parquet(files: list[str], stream: str) -> Source:
         groups = [earliest_by_statistics(parquet.metadata, column) for parquet in opened]
         return horizons(min(groups[file][g] for g in some) for file, some in portions)
 
-    return Source(schema, True, read, rows, horizons=known)
+    variants = [parquet.schema_arrow for parquet in opened] if notes else []
+    return Source(schema, True, read, rows, horizons=known, variants=variants, notes=notes)
 
 
 def _portions(metadata: pq.FileMetaData) -> Iterator[list[int]]:

@@ -27,7 +27,7 @@ from crestline.local import Metrics, Results
 from crestline.local.doubt import refuse_rules_above_one
 from crestline.local.fold import LONG_AGO
 from crestline.local.gate import REJECTS
-from crestline.local.projection import resolve
+from crestline.local.projection import columns_of, resolve
 from crestline.local.session import read_together, stream_of
 from crestline.local.sources import Source, source
 from crestline.planner import arrange
@@ -64,9 +64,11 @@ def run_bounded(
     """All results of the queries over streams that end: files, or whatever ``run`` takes."""
     arrange(queries)
     found: dict[str, _Found] = {}
+    notes: list[str] = []
     with explaining(), tempfile.TemporaryDirectory(prefix="crestline-") as scratch:
         for group in read_together(queries, streams):
-            given = _opened(session, group, streams, Path(scratch))
+            given, noted = _opened(session, group, streams, Path(scratch))
+            notes += noted
             with watching(session, progress):
                 found |= _run_group(given, group, strict or keep_rejects)
     if strict:
@@ -75,6 +77,7 @@ def run_bounded(
         {name: found[name].rows for name in queries},
         pa.concat_tables([found[name].rejects for name in queries]),
         {name: found[name].metrics for name in queries},
+        list(dict.fromkeys(notes)),
     )
 
 
@@ -87,8 +90,9 @@ class _Found:
 
 def _opened(
     session: SparkSession, group: dict[str, Query], streams: Mapping[str, Any], scratch: Path
-) -> FileStream:
-    """The group's inputs as files: what is in memory is written to some first."""
+) -> tuple[FileStream, list[str]]:
+    """The group's inputs as files: what is in memory is written to some first. Also what is to be
+    said of the types of their columns."""
     first = next(iter(group.values()))
     data = {name: stream_of(first, streams, name) for name in first.inputs}
     given = {name: source(data[name], name) for name in first.inputs}
@@ -107,7 +111,13 @@ def _opened(
         _write(given[name], columns, set(resolve(list(times), known, name).values()), folder)
         return replace(open_files(session, folder, name, columns), typed=given[name].typed)
 
-    return open_inputs(group, given, opened)
+    needed = {column.casefold() for query in group.values() for column in columns_of(query)}
+    notes = [
+        note
+        for each in given.values()
+        for note in each.notes_of(name for name in each.notes if name.casefold() in needed)
+    ]
+    return open_inputs(group, given, opened), notes
 
 
 def _write(given: Source, columns: list[str], times: set[str], folder: Path) -> None:
