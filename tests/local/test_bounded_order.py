@@ -206,6 +206,17 @@ def test_the_columns_of_records_that_lost_are_forgotten() -> None:
     assert sum(rows.num_rows for _, rows in several.finish()) == 200
 
 
+def test_about_how_many_a_window_held() -> None:
+    """As well in any order as by time."""
+    query = MINUTE.replace("RANGE 60", "RANGE 600")
+    table = crowded(300_000)
+    held = [
+        crestline.run(query, {"s": iter(each.to_batches(max_chunksize=50_000))}).metrics
+        for each in (table, table.sort_by("ts"))
+    ]
+    assert [known.window_records_peak for known in held] == pytest.approx([30_000] * 2, rel=0.05)
+
+
 def test_statistics_that_are_wrong_are_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -252,7 +252,7 @@ class Fold:
     def _flush(self) -> Iterator[Named]:
         if self._reorder is not None:
             yield from self._release(None, None)
-        if self._window_sample is not None:
+        if self._window_sample is not None and not self._window_sample.in_order:
             self.metrics.window_records_peak = self._window_sample.peak()
         if not self._counted and self.query.window.on is not None and self._latest > LONG_AGO:
             if self._revisions is not None:
@@ -703,10 +703,9 @@ class Fold:
             if not panes.unbounded:
                 most = panes.width * panes.length * max(1, len(self._partitions))
                 inside = min(inside, most)
-        elif self._window_sample is not None:
-            self._window_sample.add(admitted.time)
-            return
         elif len(admitted):
+            if self._window_sample is not None:
+                self._window_sample.add(admitted.time)
             first, last = int(admitted.time.min()), int(admitted.time.max())
             inside = self._window_count.add(first, last, len(admitted))
         else:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from crestline.kernels.order import is_ascending
 from crestline.types import Ints
 
 
@@ -95,9 +96,15 @@ class WindowSample:
         self._width = width
         self._every = 1  # each so many-th record is in the sample
         self._times = np.empty(0, np.int64)
+        self._latest = -(1 << 62)
+        #: Whether all came in order; then ``WindowCount`` knows it better.
+        self.in_order = True
 
     def add(self, times: Ints) -> None:
         """Take a batch into account."""
+        if len(times):
+            self.in_order = self.in_order and times[0] >= self._latest and is_ascending(times)
+            self._latest = times[-1]
         self._times = np.concatenate((self._times, times[:: self._every]))
         while len(self._times) > 2 * self.SIZE:
             self._times, self._every = self._times[::2], 2 * self._every
