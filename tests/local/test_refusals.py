@@ -73,6 +73,11 @@ REFUSED: dict[str, tuple[str, bool, Callable[[], Any]]] = {
         lambda: [record(7, rule="q"), record(8, id=7, rule="q"), record(33)],
     ),
     "too many streams": (COMBINED, False, lambda: [record(s) for s in range(7, 80)]),
+    "too many streams, and a bad record": (
+        COMBINED,
+        False,
+        lambda: [record(7, None), *(record(s) for s in range(7, 80))],
+    ),
 }
 
 
@@ -156,7 +161,7 @@ def test_rejects_that_nobody_reads_do_not_grow() -> None:
     session = crestline.open(PLAIN, keep_rejects=10)
     session.push([record(1, None)] * 10)
     run = next(iter(session._runs.values()))
-    parts = run._engines[0].rejects._parts
+    parts = list(run._engines[0].rejects._parts)
     session.push([record(1, None)] * 1000)
     assert run._engines[0].rejects._parts == parts
 
