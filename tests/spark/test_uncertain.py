@@ -40,7 +40,8 @@ def readings(count: int, seed: int) -> pa.Table:
     rng = np.random.default_rng(seed)
     cars = rng.integers(0, count // 3, count)
     p = spiked(rng, rng.integers(1, 9, count) / 8, PROBABILITIES)
-    p /= np.maximum(np.bincount(cars, p), 1)[cars]
+    # What is divided must not vanish: 0 is no probability.
+    p = np.maximum(p / np.maximum(np.bincount(cars, p), 1)[cars], min(PROBABILITIES))
     p[count // 2] = 1.5
     at = np.sort(rng.integers(0, 2 * count, count)) * 500_000
     return pa.table(
