@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +17,9 @@ import pytest
 
 import crestline
 from crestline.core.errors import CrestlineError, PlanError, QueryError, SourceError
+from crestline.planner import explain, plan
+from hostile_queries import Asking
+from hostile_queries import table as random_table
 from local.engines import (
     Algorithm,
     ask,
@@ -30,6 +34,7 @@ from local.engines import (
     supports,
 )
 from oracle import Spec, expect
+from refusals import REFUSALS, refusals
 from strategies import DAY, Case, to_table
 
 ALGORITHMS = [pytest.param(algorithm, id=algorithm.name) for algorithm in catalogue()]
@@ -504,3 +509,112 @@ def test_moments_in_a_session_of_single_records() -> None:
             for n in range(2_000)
         )
     assert rows == 600
+
+
+# --- queries and tables drawn at random ----------------------------------------------------------
+
+
+def test_every_exception_that_a_fuzzer_may_see() -> None:
+    """They are those that users can catch by their name, and each is a ``CrestlineError``."""
+    public = {getattr(crestline, name) for name in crestline.__all__ if name.endswith("Error")}
+    assert set(REFUSALS) == public - {CrestlineError}
+    assert all(issubclass(kind, CrestlineError) for kind in REFUSALS)
+    with pytest.raises(AssertionError, match="OverflowError came out"), refusals():
+        float(10**400)
+    with pytest.raises(AssertionError, match="PlanError came out"), refusals(QueryError):
+        raise PlanError("not here")
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_queries_over_random_tables(seed: int) -> None:
+    """Every clause, function and type: an answer or a refusal."""
+    chance = random.Random(seed)
+    answered = 0
+    for _ in range(150):
+        table = random_table(chance)
+        query = Asking(chance, table.column_names).query()
+        with refusals(QueryError):
+            crestline.parse(query)
+        with refusals(QueryError, PlanError):
+            explain(plan(crestline.parse(query)))
+        with refusals(QueryError, PlanError, SourceError) as refused:
+            crestline.run(query, {"s": table}, engine="local").to_arrow()
+        answered += not refused
+        with refusals(QueryError, PlanError, SourceError):
+            session = crestline.open(query, engine="local")
+            session.push(table.slice(0, 1))
+            session.push(table.slice(1).to_pylist())
+            session.snapshot()
+            session.finish()
+    assert answered, "some queries fit their table"
+
+
+ODD_TYPES = [
+    pytest.param(pa.array([{"a": 1}, {"a": None}]), id="struct"),
+    pytest.param(pa.array([{"a": None}, {"a": None}]), id="struct of NULL"),
+    pytest.param(pa.array([[1], []]), id="list"),
+    pytest.param(pa.array([[("k", 1)], []], pa.map_(pa.string(), pa.int8())), id="map"),
+    pytest.param(pa.array([[("k", None)], []], pa.map_(pa.string(), pa.null())), id="map to NULL"),
+    pytest.param(pa.array([b"a", b"\xff"]), id="binary"),
+    pytest.param(pa.array([b"a", b"\xff"], pa.binary_view()), id="binary view"),
+    pytest.param(pa.array(["a", "b"], pa.string_view()), id="text view"),
+    pytest.param(pa.array([["a"], ["b"]], pa.list_(pa.string_view())), id="list of views"),
+    pytest.param(pa.array([1.5, 2.5], pa.float16()), id="half"),
+    pytest.param(pa.array([Decimal("1.5"), Decimal("2.5")], pa.decimal32(5, 2)), id="decimal32"),
+    pytest.param(pa.array([Decimal(100), Decimal(300)], pa.decimal128(5, -2)), id="hundreds"),
+    pytest.param(pa.array([5, 7], pa.time32("s")), id="time"),
+    pytest.param(pa.array([5, 7], pa.duration("ns")), id="duration"),
+    pytest.param(pa.array([(1, 2, 3), (3, 2, 1)], pa.month_day_nano_interval()), id="interval"),
+    pytest.param(pa.array([5, 7]).dictionary_encode(), id="dictionary of numbers"),
+    pytest.param(pa.RunEndEncodedArray.from_arrays([1, 2], pa.array([5, 7])), id="runs"),
+    pytest.param(pa.nulls(2), id="NULL"),
+]
+
+
+@pytest.mark.parametrize("odd", ODD_TYPES)
+def test_columns_of_every_type_can_be_selected_and_break_ties(odd: pa.Array) -> None:
+    table = pa.table({"odd": odd, "val": [1.0, 1.0]})
+    for rest in ("ORDER BY val", "ORDER BY val, odd", "ORDER BY val KEY (odd)"):
+        query = f"SELECT TOP 2 odd FROM s [ROWS 2 SLIDE 2] {rest}"
+        assert len(column(query, table, "odd")) == 2
+    query = "SELECT TOP 1 odd FROM s [ROWS 1] ORDER BY val + 1"
+    results = crestline.run(query, {"s": table}, engine="local").to_arrow()
+    assert results.column("odd").to_pylist() == odd.to_pylist()
+
+
+@pytest.mark.parametrize("odd", ODD_TYPES)
+def test_partitions_of_every_type_or_a_refusal(odd: pa.Array) -> None:
+    table = pa.table({"odd": odd, "val": [1.0, 2.0]})
+    query = "SELECT TOP 1 val FROM s [ROWS 1] PARTITION BY odd ORDER BY val"
+    if pa.types.is_nested(odd.type) and not pa.types.is_run_end_encoded(odd.type):
+        with pytest.raises(SourceError, match="odd is of type .* PARTITION BY a number"):
+            ask(query, table)
+    else:
+        assert len(ask(query, table)) == 2
+
+
+def test_a_condition_is_true_or_false() -> None:
+    table = pa.table({"val": [1.0, 2.0], "txt": ["a", "b"]})
+    query = "SELECT TOP 1 val FROM s [ROWS 1] WHERE {} ORDER BY val"
+    assert ask(query.format("NULL"), table) == []
+    for condition in ("val", "txt", "val + 1", "upper(txt)"):
+        with pytest.raises(SourceError, match="a condition is needed"):
+            ask(query.format(condition), table)
+
+
+@pytest.mark.parametrize("option", ["gamma", "buffer", "additional", "expect", "error"])
+def test_options_beyond_any_machine_number(option: str) -> None:
+    table = to_table(records((1, 1.0)))
+    name = "PA" if option in ("additional", "expect") else "RAPF"
+    query = f"SELECT TOP 1 id FROM s [ROWS 9] ORDER BY val USING {name} ({option} => {'9' * 30})"
+    with pytest.raises(PlanError, match=option):
+        ask(query, table)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_the_largest_k_on_two_records(algorithm: Algorithm) -> None:
+    stepwise = Spec(10**7, "range_slide", DAY, DAY, "ts")
+    arriving = Spec(10**7, "range", DAY, ts="ts")
+    spec = arriving if supports(algorithm)(arriving) else stepwise
+    with within(20):
+        judge(spec, records((1, 1.0), (2, 2.0)), algorithm)

@@ -45,7 +45,7 @@ def sort_codes(column: pa.Array | pa.ChunkedArray) -> Ints:
         values = column.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False) + 0.0
         _, codes = np.unique(values, return_inverse=True)  # NaN sorts last, and equals itself
         return np.where(valid, codes, -1).astype(np.int64)
-    if pa.types.is_nested(kind):
+    if pa.types.is_nested(kind) or pa.types.is_interval(kind):
         texts = [None if value is None else repr(value) for value in column.to_pylist()]
         return sort_codes(pa.array(texts, pa.string()))
     valid = np.asarray(column.is_valid())

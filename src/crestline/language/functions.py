@@ -73,9 +73,9 @@ def filled(template: Template, arguments: list[str], engine: int) -> str:
 
     >>> filled("{0} * {0}", ["x"], DUCKDB)
     '(x * x)'
-    >>> shared = filled("{0} * {0}", [f"sqrt({'x' * 200})"], DUCKDB)
-    >>> shared[:44], shared[-65:]
-    ('(list_transform([struct_pack(v0_ := sqrt(xxxx', '_ * __crestline_shared.v0_))[1])')
+    >>> heavy = "sqrt(" * 50 + "x" + ")" * 50
+    >>> print(filled("{0} * {0}", [heavy], DUCKDB).replace(heavy, "...").replace(SHARED, "shared"))
+    (list_transform([struct_pack(v0_ := ...)], lambda shared: (shared.v0_ * shared.v0_))[1])
     """
     heavy = {i for i, text in enumerate(arguments) if _weight(text) > SHARED_FROM}
     if heavy:

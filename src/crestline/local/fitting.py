@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from crestline.local.columns import usable, usable_type
 from crestline.types import Bools
 
 #: Larger precisions exist in Arrow, but not in DuckDB or Spark.
@@ -35,13 +36,11 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
 
 
 def bare_type(kind: pa.DataType) -> pa.DataType:
-    """The type without any way to store it: dictionaries, views, large offsets."""
-    kind = plain_type(kind)
-    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+    """The type without any way to store it: dictionaries, views, large offsets, runs."""
+    kind = plain_type(usable_type(plain_type(kind)))
+    if pa.types.is_large_string(kind):
         return pa.string()
-    if pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind):
-        return pa.binary()
-    return kind
+    return pa.binary() if pa.types.is_large_binary(kind) else kind
 
 
 def is_text(kind: pa.DataType) -> bool:
@@ -151,7 +150,8 @@ def fit(
     given, wanted = bare_type(column.type), bare_type(kind)
     if given == wanted:
         return column, None
-    column = column if column.type == given else column.cast(given)
+    if column.type != given:
+        column = usable(column, "of the batch", "").cast(given)
     if pa.types.is_null(given):
         return pa.chunked_array([pa.nulls(len(column), wanted)]), None
     if is_text(given):
@@ -215,7 +215,7 @@ def _by_value(
     if isinstance(values, pa.ChunkedArray):  # as old versions of Arrow have it
         values = values.combine_chunks()
     places: pa.Array | None = None
-    if not pa.types.is_nested(values.type):
+    if not pa.types.is_nested(values.type) and not pa.types.is_interval(values.type):
         encoded = values.dictionary_encode()
         values, places = encoded.dictionary, encoded.indices
     parts = [fitted(values.slice(i, 1)) for i in range(len(values))]

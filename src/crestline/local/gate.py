@@ -234,7 +234,8 @@ class Gate:
         rows: Ints | range = range(first_row, first_row + columns.num_rows)
         filtered = 0
         if "where" in columns.column_names:
-            passes = np.asarray(columns.column("where").fill_null(False).to_numpy())
+            where = columns.column("where").cast(pa.bool_()).fill_null(False)
+            passes = np.asarray(where.to_numpy())
             for misfit in misfits:  # what WHERE would say of it is not known
                 if misfit.column.casefold() in self._where:
                     passes = passes | misfit.which

@@ -27,6 +27,7 @@ import pyarrow as pa
 
 from crestline.core.errors import SourceError
 from crestline.language import Expression, Query
+from crestline.local.columns import usable, usable_type
 
 _NUMERIC = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_null)
 _TIMES = (pa.types.is_timestamp, pa.types.is_date, pa.types.is_null)
@@ -53,7 +54,7 @@ class Projection:
             else:
                 self._computed[role] = expression.to("duckdb")
         given = {name: schema.field(given).type for name, given in self._names.items()}
-        empty = pa.table({name: _usable(pa.array([], kind)) for name, kind in given.items()})
+        empty = pa.schema([(name, usable_type(kind)) for name, kind in given.items()]).empty_table()
         self.schema = self(empty, check=False).schema
         #: Roles whose text must be read as a number or a time, record by record.
         self.texts = check_role_types(query, self.schema, typed)
@@ -85,8 +86,7 @@ class Projection:
             for given in self._names.values():
                 if given not in batch.schema.names:
                     raise _missing(given, batch.schema, self.query.stream)
-            columns = [_usable(batch.column(name)) for name in self._names.values()]
-            table = pa.table(columns, names=list(self._names))
+            table = _named(batch, self._names, self.query.stream)
         else:
             table = batch
         arrays = {role: table.column(name) for role, name in self._plain.items()}
@@ -127,8 +127,7 @@ class Expressions:
         """The values of all expressions for a batch."""
         if not self._sql:
             return {}
-        columns = [_usable(batch.column(name)) for name in self._names.values()]
-        table = pa.table(columns, names=list(self._names))
+        table = _named(batch, self._names, self._stream)
         roles = {role: sql for sql, role in self._sql.items()}
         found = compute(self._connection, table, roles, self._stream)
         return {sql: found[role] for sql, role in self._sql.items()}
@@ -143,8 +142,8 @@ def compute(
 ) -> dict[str, pa.ChunkedArray]:
     """The values of expressions, by the names they are wanted under."""
     selected = ", ".join(f"{sql} AS {name}" for name, sql in wanted.items())
-    connection.register("crestline_batch", _widened(table))
     try:
+        connection.register("crestline_batch", _widened(table))
         computed = connection.sql(f"SELECT {selected} FROM crestline_batch").to_arrow_table()
     except duckdb.Error as error:
         reason = str(error).split("\n")[0]
@@ -182,12 +181,18 @@ def check_role_types(query: Query, schema: pa.Schema, typed: bool) -> frozenset[
         for i in range(len(query.select) if query.summed else 0):
             hint = "BY SUM OF PROBABILITY adds up for numbers, texts and times"
             wanted.append((f"c{i}", plain, "a plain value", hint))
+    if "where" in schema.names:
+        boolean = (pa.types.is_boolean, pa.types.is_null)
+        wanted.append(("where", boolean, "a condition", "compare it: WHERE x > 0"))
+    for i in range(len(query.partition_by)):
+        hint = "PARTITION BY a number, a text or a time"
+        wanted.append((f"p{i}", plain, "a plain value", hint))
     for role, tests, wish, hint in wanted:
         kind = schema.field(role).type
         if any(test(kind) for test in tests):
             continue
         name = roles(query)[role].sql
-        if not typed and _is_text(kind):
+        if not typed and _is_text(kind) and role != "where":
             texts.add(role)
             continue
         raise SourceError(
@@ -235,13 +240,10 @@ def closed_connection() -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def _usable(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """The column in a type that has all the functions we need."""
-    if pa.types.is_string_view(column.type):
-        return column.cast(pa.string())
-    if pa.types.is_binary_view(column.type):
-        return column.cast(pa.binary())
-    return column
+def _named(batch: pa.Table | pa.RecordBatch, names: Mapping[str, str], stream: str) -> pa.Table:
+    """The columns that are needed, by the names that a query uses, in types that can be used."""
+    columns = [usable(batch.column(given), given, stream) for given in names.values()]
+    return pa.table(columns, names=list(names))
 
 
 def _widened(table: pa.Table) -> pa.Table:
