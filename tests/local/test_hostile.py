@@ -13,6 +13,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import crestline
@@ -591,6 +592,24 @@ def test_partitions_of_every_type_or_a_refusal(odd: pa.Array) -> None:
             ask(query, table)
     else:
         assert len(ask(query, table)) == 2
+
+
+@pytest.mark.parametrize("second", [9.75, 2**63, "x", True, [1], {"a": 1}, b"a"], ids=repr)
+def test_files_of_a_folder_that_differ_in_a_type(second: Any, tmp_path: Path) -> None:
+    """Whatever a column is used for, a file of another type is counted or set aside."""
+    pq.write_table(pa.table({"id": [1], "val": [1]}), tmp_path / "a.parquet")
+    values = pa.array([second], pa.uint64() if second == 2**63 else None)
+    pq.write_table(pa.table({"id": [2], "val": values}), tmp_path / "b.parquet")
+    counts = isinstance(second, float | int) and second is not True
+    for query in (
+        "SELECT TOP 2 id FROM s [ROWS 2 SLIDE 1] ORDER BY val DESC",
+        "SELECT TOP 2 val FROM s [ROWS 2 SLIDE 1] ORDER BY id DESC",
+        "SELECT TOP 2 id FROM s [ROWS 2 SLIDE 1] PARTITION BY val ORDER BY id DESC",
+        "SELECT TOP 2 id FROM s [ROWS 2 SLIDE 1] WHERE val > 0 ORDER BY val * 2 DESC",
+    ):
+        results = crestline.run(query, {"s": str(tmp_path)}, engine="local")
+        assert sum(results.metrics.rejected.values()) == (not counts)
+        assert results.rejects.column("row").to_pylist() == [1][: not counts]
 
 
 def test_a_condition_is_true_or_false() -> None:
