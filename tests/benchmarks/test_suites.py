@@ -96,6 +96,7 @@ def test_batches_hold_whole_slides_and_few_results() -> None:
 # -- arrivals -----------------------------------------------------------------------------------
 
 
+@pytest.mark.stress
 def test_arrivals_contenders_agree() -> None:
     pytest.importorskip("sortedcontainers")
     from benchmarks import arrivals
@@ -371,6 +372,7 @@ def test_memory_reads_every_row() -> None:
 # -- spark --------------------------------------------------------------------------------------
 
 
+@pytest.mark.stress
 def test_spark_contenders_agree(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from benchmarks import spark as suite
 

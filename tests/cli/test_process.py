@@ -96,6 +96,7 @@ def test_a_terminal_gets_a_table(tmp_path: Path) -> None:
     assert "┃" in shown and "records kept" in shown
 
 
+@pytest.mark.stress
 def test_the_demo_moves_on_a_terminal(tmp_path: Path) -> None:
     demo = _on_a_terminal("demo", "--trades", "20000", "--seconds", "1", "--out", tmp_path / "demo")
     assert "Starting Spark" in demo and "top 10 of trades" in demo

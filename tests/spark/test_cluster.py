@@ -189,6 +189,7 @@ def _expect(report: dict[str, Any], cluster: Cluster) -> None:
     assert report["rows"] > 100 and report["same"]
 
 
+@pytest.mark.stress
 def test_spark_submit_ships_the_package(cluster: Cluster) -> None:
     report = cluster.run(
         SPARK / "bin" / "spark-submit",

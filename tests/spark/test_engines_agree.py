@@ -73,7 +73,7 @@ def assert_equals_the_oracle(results: Any, case: Case) -> None:
 
 
 @seed(SEED)
-@on_spark(8)
+@on_spark(4)
 @given(several())
 def test_many_queries_on_one_stream_equal_the_oracle(found: list[Case]) -> None:
     """Late and bad records, ties, all windows: six queries share a read."""
@@ -86,7 +86,7 @@ def test_many_queries_on_one_stream_equal_the_oracle(found: list[Case]) -> None:
 
 
 @seed(SEED + 1)
-@on_spark(6)
+@on_spark(3)
 @given(several(queries=1), st.data())
 def test_files_in_pieces_equal_one_process(found: list[Case], data: st.DataObject) -> None:
     """The stream in several files: their names give the order, whatever Spark makes of it."""
