@@ -17,7 +17,6 @@ from crestline.kernels.compact import (
     next_step,
     told_at,
 )
-from crestline.kernels.compile import kernel
 from crestline.kernels.ranked import (
     BLOCKS,
     HEAD,
@@ -29,6 +28,7 @@ from crestline.kernels.ranked import (
     more_blocks,
     remove,
 )
+from crestline.kernels.tiers import kernel
 from crestline.types import Floats, Ints
 from crestline.uncertain import BS
 from crestline.uncertain.window import WindowPart

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crestline.kernels.compile import kernel
+from crestline.kernels.tiers import kernel
 from crestline.kernels.worlds import PT_K, weigh_here
 from crestline.types import Floats, Ints
 

@@ -17,6 +17,7 @@ from crestline.cli.progress import RowsProgress, TasksProgress
 from crestline.cli.show import Shown
 from crestline.cli.summary import QuerySummary, RunSummary
 from crestline.core.unfinished import files
+from crestline.kernels.tiers import told_to, waited
 from crestline.local import BoundedRun
 from crestline.local.audit import Audit
 from crestline.local.gate import REJECTS
@@ -57,13 +58,15 @@ def run_here(request: Request) -> RunSummary:
     with Outputs() as outputs:
         targets = _targets(outputs, request, schemas)
         set_aside = _set_aside(outputs, request)
-        began = time.perf_counter()
-        with RowsProgress(title, bounded.rows, quiet=request.quiet) as shown:
+        began, waited_before = time.perf_counter(), waited()
+        progress = RowsProgress(title, bounded.rows, quiet=request.quiet)
+        with progress as shown, told_to(shown.compiling):
             for name, table in bounded:
                 if audit is None or not audit.see(name, table):
                     targets[name][0].write(table)
             set_aside(bounded.take_rejects())
-        seconds = time.perf_counter() - began
+        compiling = waited() - waited_before
+        seconds = time.perf_counter() - began - compiling
         for writer, output in targets.values():
             _end(writer, output)
         counts = {name: bounded.metrics(name) for name in targets}
@@ -73,7 +76,9 @@ def run_here(request: Request) -> RunSummary:
             QuerySummary(name, counts[name], seconds, output)
             for name, (_, output) in targets.items()
         ]
-    return RunSummary("local", summaries, request.rejects, notes=tuple(bounded.notes))
+    return RunSummary(
+        "local", summaries, request.rejects, notes=tuple(bounded.notes), compiling=compiling
+    )
 
 
 def run_on_spark(request: Request) -> RunSummary:

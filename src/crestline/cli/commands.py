@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from crestline.cli import bench, catalogue, demo, explain, generate, reproduce, run
+from crestline.cli import bench, catalogue, demo, explain, generate, reproduce, run, warm
 from crestline.cli.errors import Commands
 
 _HELP = """
@@ -45,6 +45,7 @@ app.command()(catalogue.algorithms)
 app.command(cls=generate.GenerateCommand)(generate.generate)
 app.command()(bench.bench)
 app.command()(reproduce.reproduce)
+app.command()(warm.warm)
 app.command()(demo.demo)
 
 

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from crestline.kernels.tiers import waited
+
 if TYPE_CHECKING:
     from rich.progress import Progress
 
@@ -25,7 +27,7 @@ class _Line:
         self._wanted = not quiet and sys.stderr.isatty()
         self._shown: Progress | None = None
         self._task: Any = None
-        self._began = time.monotonic()
+        self._began = time.monotonic() - waited()
 
     def _show(self, done: int, total: int | None, counted: str, rate: str = "") -> None:
         if not self._wanted:
@@ -38,7 +40,20 @@ class _Line:
         self._shown.update(self._task, completed=done, total=total, counted=counted, rate=rate)
 
     def _elapsed(self) -> float:
-        return max(time.monotonic() - self._began, 1e-9)
+        """Seconds so far, without those in which kernels were compiled."""
+        return max(time.monotonic() - waited() - self._began, 1e-9)
+
+    def compiling(self, done: int, total: int) -> None:
+        """Show how far compiling is; the work itself stands still meanwhile."""
+        if not self._wanted:
+            return
+        if self._shown is None:
+            self._shown = self._start()
+            self._task = self._shown.add_task(self._label, total=None, counted="", rate="")
+        label = self._label
+        if done < total:
+            label = f"compiling kernels, once: {done} of {total}"
+        self._shown.update(self._task, description=label)
 
     @staticmethod
     def _start() -> Progress:
@@ -75,7 +90,7 @@ class RowsProgress(_Line):
         self._total = total
 
     def __enter__(self) -> RowsProgress:
-        self._began = time.monotonic()
+        self._began = time.monotonic() - waited()
         return self
 
     def __call__(self, rows: int) -> None:
@@ -91,7 +106,7 @@ class TasksProgress(_Line):
         super().__init__(label, quiet=quiet)
 
     def __enter__(self) -> TasksProgress:
-        self._began = time.monotonic()
+        self._began = time.monotonic() - waited()
         return self
 
     def __call__(self, done: int, known: int) -> None:

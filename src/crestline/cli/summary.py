@@ -157,6 +157,10 @@ def kept(metrics: Metrics) -> str:
     return f"{text}, where the window held about {window:,} ({share:.3g} %)"
 
 
+#: Seconds of compiling that get a line.
+_WORTH_TELLING = 1.0
+
+
 @dataclass(frozen=True, slots=True)
 class RunSummary:
     """The end of a run; ``rounds`` and what follows are told of one that followed its stream."""
@@ -170,12 +174,16 @@ class RunSummary:
     checkpoint: str | None = None
     #: Which columns had to widen.
     notes: tuple[str, ...] = ()
+    #: Seconds in which kernels were compiled or loaded; no query's time counts them.
+    compiling: float = 0.0
 
     def as_dict(self) -> dict[str, Any]:
         """For ``--json``."""
         known: dict[str, Any] = {"engine": self.engine}
         if self.notes:
             known["notes"] = list(self.notes)
+        if self.compiling:
+            known["compiling_seconds"] = round(self.compiling, 6)
         if self.where:
             known["master"] = self.where
         if self.rounds is not None:
@@ -188,6 +196,10 @@ class RunSummary:
 
     def lines(self) -> list[tuple[str, str]]:
         found = [("types", note) for note in self.notes]
+        if self.compiling >= _WORTH_TELLING:
+            found.append(
+                ("compiling", f"{self.compiling:.1f} s, once; it is not in the time above")
+            )
         if self.engine == "local":
             return [*found, ("engine", "local, in this process")]
         started = f" (started in {self.started_in:.1f} s)" if self.started_in is not None else ""

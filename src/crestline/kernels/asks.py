@@ -16,9 +16,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from crestline.kernels.compile import kernel
 from crestline.kernels.exclusive import TOLERANCE
 from crestline.kernels.pointer import FLOATS, INT, INTS, Pointed
+from crestline.kernels.tiers import kernel
 from crestline.kernels.worlds import (
     EXPECTED_RANK,
     IN_ORDER,
@@ -328,7 +328,19 @@ def _answer_asks(
 
 ANSWER_ASKS = Pointed(
     _answer_asks,
-    INT(INT, INT, INTS, INTS, FLOATS, FLOATS, INTS, INTS, INTS, INTS, INTS, FLOATS),
+    INT,
+    INT,
+    INT,
+    INTS,
+    INTS,
+    FLOATS,
+    FLOATS,
+    INTS,
+    INTS,
+    INTS,
+    INTS,
+    INTS,
+    FLOATS,
 )
 #: ``answer_asks(address, ...)`` in kernels, with ``ANSWER_ASKS.address()``.
 answer_asks = ANSWER_ASKS.call

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from crestline.kernels.compile import kernel
 from crestline.kernels.output import room_for
+from crestline.kernels.tiers import kernel
 from crestline.types import Bools, Floats, Ints
 
 STRICT, RELAXED, PROBABLE = 0, 1, 2

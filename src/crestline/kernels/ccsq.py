@@ -26,7 +26,7 @@ from crestline.kernels.compact import (
     room,
     told_at,
 )
-from crestline.kernels.compile import kernel
+from crestline.kernels.tiers import kernel
 from crestline.types import Floats, Ints
 
 #: Entries of ``meta``: how many records are kept, how many are in the compact set of the window

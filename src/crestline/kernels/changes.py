@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from crestline.kernels.compile import kernel
-from crestline.kernels.output import room_for
+from crestline.kernels.output import put, room_for
+from crestline.kernels.tiers import kernel
 from crestline.types import Floats, Ints
 
 LEAVE, MOVE, ENTER = 0, 1, 2
@@ -99,7 +99,7 @@ def diff_snapshots(
                 rank_of[before[i]] = 0
             before = now
         new_shown = room_for(new_shown, kept, len(before))
-        new_shown[kept : kept + len(before)] = before
+        put(new_shown, kept, before, 0, len(before))
         kept += len(before)
         new_from[p + 1] = kept
     return _filled(table, filled), new_from, new_shown[:kept].copy()

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from crestline.kernels.compile import kernel
+from crestline.kernels.tiers import kernel
 from crestline.types import Floats, Ints
 
 SUM, AVG, MIN, MAX, WEIGHTED_SUM = range(5)

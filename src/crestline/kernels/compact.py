@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from crestline.kernels.ascending import ascending
-from crestline.kernels.compile import kernel
+from crestline.kernels.tiers import kernel
 from crestline.kernels.worlds import pick, weigh
 from crestline.types import Floats, Ints
 

@@ -1,106 +1,124 @@
-"""How every kernel is compiled: cached on disk, without the GIL.
+"""The compiler: numba, with a cache of our own and no more specialisation than is used.
 
-numba keeps compiled code beside the sources or, where it may not write there, in the user's cache
-folder. That leaves two cases, both common for the workers of a cluster: a package that is imported
-from an archive (numba 0.68 knows ``.zip`` only, and keeps a cache for each place an archive was
-copied to, that is for each executor) and a user without a home to write to. For these, `_ByContent`
-keeps the code under a name made from the kernels' own text.
+This is imported when a kernel is first compiled or loaded, not before: numba takes half a second.
 """
 
 from __future__ import annotations
 
-import hashlib
-import os
-import stat
-import tempfile
+import pickle
 from collections.abc import Callable
 from functools import cache
-from importlib.resources import files
-from typing import ParamSpec, TypeVar
+from importlib import import_module
+from typing import Any
 
-import llvmlite.binding  # type: ignore[import-untyped]
-import numba
-from numba.core.caching import CacheImpl
-from numba.misc.appdirs import user_cache_dir
+from numba.core import types
+from numba.core.caching import NullCache
+from numba.core.ccallback import CFunc
+from numba.core.compiler import CompileResult
+from numba.core.dispatcher import Dispatcher
+from numba.core.registry import cpu_target
+from numba.core.serialize import dumps
+from numba.core.sigutils import normalize_signature
+from numba.core.types import unliteral
+from numba.np.numpy_support import as_dtype, from_dtype
 
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-def kernel(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile ``function`` on its first call; later processes load it from the cache."""
-    compiled: Callable[P, R] = numba.njit(cache=True, nogil=True)(function)
-    return compiled
-
-
-@cache
-def fingerprint() -> str:
-    """Names the text of all kernels: what one is compiled to depends on others that it calls."""
-    texts = sorted(
-        (entry.name, entry.read_bytes())
-        for entry in files(__package__).iterdir()
-        if entry.name.endswith(".py")
-    )
-    return hashlib.sha256(repr(texts).encode()).hexdigest()[:20]
+from crestline.kernels import store
+from crestline.kernels.signature import Key, dtype_key, dtype_of
 
 
-def cache_of(compiled: Callable[..., object]) -> tuple[str | None, str]:
-    """Where a kernel's compiled code is kept, and the name of all that the code depends on."""
-    folder: str | None = compiled.stats.cache_path  # type: ignore[attr-defined]
-    processor = llvmlite.binding.get_host_cpu_name()
-    return folder, f"{fingerprint()} numba {numba.__version__} on {processor}"
+class Unready(Exception):
+    """A compiled kernel was called with types that it has no code for."""
 
 
-@cache
-def _folder() -> str | None:
-    """Where compiled code may be kept: the user's wish, the user's cache, the temporary folder."""
-    private = os.path.join(tempfile.gettempdir(), f"crestline-{os.getuid()}")
-    wish: str = numba.config.CACHE_DIR  # type: ignore[attr-defined]
-    usual: str = user_cache_dir("crestline", False)  # type: ignore[no-untyped-call]
-    for root in (wish, usual, private):
-        if not os.path.isabs(root):  # no wish, or no home
-            continue
-        folder = os.path.join(root, f"kernels-{fingerprint()}")
+class _Cache(NullCache):  # type: ignore[misc]
+    """Compiled code in the files of ``store``."""
+
+    def __init__(self, kernel: str) -> None:
+        self._kernel = kernel
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        path = store.find(self._kernel, _key(sig))
+        if path is None:
+            return None
+        target_context.refresh()
         try:
-            os.makedirs(root, mode=0o700, exist_ok=True)
-            os.makedirs(folder, mode=0o700, exist_ok=True)
-            tempfile.TemporaryFile(dir=folder).close()
-            if root != private or _is_mine_alone(private):
-                return folder
-        except OSError:
-            continue
-    return None
+            with open(path, "rb") as file:
+                return CompileResult._rebuild(target_context, *pickle.load(file))
+        except (OSError, EOFError, pickle.UnpicklingError):
+            return None
+
+    def save_overload(self, sig: Any, cres: Any) -> None:
+        store.write(self._kernel, _key(sig), dumps(cres._reduce()))
 
 
-def _is_mine_alone(folder: str) -> bool:
-    """What lies in the folder will be run: nobody else may have put it there."""
-    found = os.lstat(folder)
-    return found.st_uid == os.getuid() and stat.S_IMODE(found.st_mode) & 0o022 == 0
+class KernelDispatcher(Dispatcher):  # type: ignore[misc]
+    """A kernel that never compiles by itself: ``tiers`` decides when.
+
+    numba would compile a kernel once more for each constant that another passes to it: one of ours
+    had twelve versions.
+    """
+
+    targetdescr = cpu_target
+
+    def _compile_for_args(self, *args: Any, **kws: Any) -> Any:
+        raise Unready
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        plain = tuple(map(unliteral, args))
+        return super().get_call_template(plain, {n: unliteral(t) for n, t in kws.items()})
 
 
-class _ByContent:
-    """A cache locator, in the sense of numba, for kernels that have no other place."""
-
-    def __init__(self, function: Callable[..., object], file: str) -> None:
-        self._py_file, self._line = file, function.__code__.co_firstlineno
-
-    @classmethod
-    def from_function(cls, function: Callable[..., object], file: str) -> _ByContent | None:
-        ours = function.__module__.startswith(f"{__package__}.")
-        return cls(function, file) if ours and _folder() is not None else None
-
-    def get_cache_path(self) -> str | None:
-        return _folder()
-
-    def ensure_cache_path(self) -> None:
-        os.makedirs(_folder() or "", exist_ok=True)
-
-    def get_source_stamp(self) -> str:
-        return fingerprint()
-
-    def get_disambiguator(self) -> str:
-        return str(self._line)
+def dispatcher(kernel: str, function: Callable[..., Any]) -> KernelDispatcher:
+    """What numba makes of a function: empty until it is compiled for some types."""
+    made = KernelDispatcher(function, targetoptions={"nopython": True, "nogil": True})
+    made._cache = _Cache(kernel)
+    return made
 
 
-# Before numba's own way with ``.zip`` files, which is the last.
-CacheImpl._locator_classes.insert(-1, _ByContent)
+def callback(kernel: str, function: Callable[..., Any], signature: str) -> tuple[Any, int]:
+    """A function behind a pointer, compiled or loaded, and its address."""
+    made = CFunc(function, normalize_signature(signature), locals={}, options={})
+    made._cache = _Cache(kernel)
+    made.compile()
+    return made, int(made.address)
+
+
+def types_of(key: Key) -> tuple[Any, ...]:
+    """numba's types for a key of ``signature``."""
+    return tuple(map(_type, key))
+
+
+def _type(described: Any) -> Any:
+    if isinstance(described, str):
+        return types.boolean if described == "b1" else from_dtype(dtype_of(described))
+    kind, *rest = described
+    if kind == "tuple":
+        return types.BaseTuple.from_types([_type(part) for part in rest])
+    if kind == "named":
+        module, _, name = rest[0].partition(":")
+        named = getattr(import_module(module), name)
+        return types.BaseTuple.from_types([_type(part) for part in rest[1:]], named)
+    dtype, ndim, layout, writeable = rest
+    return types.Array(from_dtype(dtype_of(dtype)), ndim, layout, readonly=not writeable)
+
+
+def _key(signature: Any) -> Key:
+    """The key of numba's types: as ``signature.key`` names it for values of these types."""
+    return tuple(map(_described, getattr(signature, "args", signature)))
+
+
+@cache
+def _described(kind: Any) -> Any:
+    if isinstance(kind, types.Array):
+        return "array", dtype_key(as_dtype(kind.dtype)), kind.ndim, kind.layout, kind.mutable
+    if isinstance(kind, types.BaseNamedTuple):
+        named = kind.instance_class
+        return "named", f"{named.__module__}:{named.__qualname__}", *map(_described, kind)
+    if isinstance(kind, types.BaseTuple):
+        return "tuple", *map(_described, kind)
+    if isinstance(kind, types.Integer | types.Float | types.Boolean):
+        return as_dtype(kind).str[1:]
+    return str(kind)  # only ever inside kernels
+
+
+__all__ = ["KernelDispatcher", "Unready", "callback", "dispatcher", "types_of"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from crestline.kernels.compile import kernel
 from crestline.kernels.objects import SCORE, SIZES, find, mixed
+from crestline.kernels.tiers import kernel
 from crestline.types import Bools, Floats, Ints, Places, Records
 
 

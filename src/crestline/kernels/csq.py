@@ -27,7 +27,7 @@ from crestline.kernels.compact import (
     stay,
     told_at,
 )
-from crestline.kernels.compile import kernel
+from crestline.kernels.tiers import kernel
 from crestline.types import Floats, Ints
 
 #: Entries of ``meta``: records of the newest suffix that does not close, sets in the queue.

@@ -17,7 +17,6 @@ import sys
 import numpy as np
 
 from crestline.kernels.combine import AVG, Rule, Terms, add_value, combined, outlook
-from crestline.kernels.compile import kernel
 from crestline.kernels.objects import CERTAIN, LONG_AGO, SIZES, USED, hold, release
 from crestline.kernels.sightings import (
     ACTIVE,
@@ -31,6 +30,7 @@ from crestline.kernels.sightings import (
     refresh,
     take_out,
 )
+from crestline.kernels.tiers import kernel
 from crestline.types import Floats, Ints, Places, Records
 
 #: By how much sums of repeats may differ with the order in which they are added, as a share of what

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from crestline.kernels.ascending import ascending
-from crestline.kernels.compile import kernel
+from crestline.kernels.tiers import kernel
 from crestline.types import Floats, Ints
 
 #: By how much a rule's probabilities may exceed 1 before it counts as a false promise.

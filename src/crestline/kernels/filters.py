@@ -17,9 +17,9 @@ from __future__ import annotations
 import numpy as np
 
 from crestline.kernels.bands import lowered
-from crestline.kernels.compile import kernel
-from crestline.kernels.output import room_for
+from crestline.kernels.output import put, room_for
 from crestline.kernels.select import select_runs
+from crestline.kernels.tiers import kernel
 from crestline.types import Bools, Floats, Ints
 
 STRICT, RELAXED, PROBABLE = 0, 1, 2
@@ -398,16 +398,16 @@ def filter_arrivals(
         buffered = high - low
         total = buffered + stop - start
         size = list_from[p + 1] - list_from[p]
-        passed[:buffered] = buffer_passed[low:high]
-        listed[:size] = list_score[list_from[p] : list_from[p + 1]]
-        born[:size] = list_born[list_from[p] : list_from[p + 1]]
-        dominators[:size] = list_dominators[list_from[p] : list_from[p + 1]]
+        put(passed, 0, buffer_passed, low, buffered)
+        put(listed, 0, list_score, list_from[p], size)
+        put(born, 0, list_born, list_from[p], size)
+        put(dominators, 0, list_dominators, list_from[p], size)
         first, count = 0, 0
         if stop > start or ends[p] > _LONG_AGO:  # else nothing happens to the partition
-            scores[:buffered] = buffer_score[low:high]
-            scores[buffered:total] = new_score[start:stop]
-            ats[:buffered] = buffer_at[low:high]
-            ats[buffered:total] = new_at[start:stop]
+            put(scores, 0, buffer_score, low, buffered)
+            put(scores, buffered, new_score, start, stop - start)
+            put(ats, 0, buffer_at, low, buffered)
+            put(ats, buffered, new_at, start, stop - start)
             passed[buffered:total] = False
             first, size, count = pass_filter(
                 kind, k, most, span, limit, gamma, ends[p], scores[:total], ats[:total], passed,
@@ -420,9 +420,9 @@ def filter_arrivals(
             kept_passed[filled] = passed[i]
             filled += 1
         kept_from[p + 1] = filled
-        out_list[listed_all : listed_all + size] = listed[:size]
-        out_born[listed_all : listed_all + size] = born[:size]
-        out_dominators[listed_all : listed_all + size] = dominators[:size]
+        put(out_list, listed_all, listed, 0, size)
+        put(out_born, listed_all, born, 0, size)
+        put(out_dominators, listed_all, dominators, 0, size)
         listed_all += size
         out_list_from[p + 1] = listed_all
         for i in range(passed_all, passed_all + count):

@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from crestline.kernels.bands import NEVER, threshold_after_loss
-from crestline.kernels.compile import kernel
 from crestline.kernels.filters import better_than, reach
-from crestline.kernels.output import room_for
+from crestline.kernels.output import put, room_for
+from crestline.kernels.tiers import kernel
 from crestline.types import Floats, Ints
 
 _BLOCK = 64
@@ -139,8 +139,8 @@ def gate_arrivals(
     filled, count = 0, 0
     for p in range(partitions):
         size = list_from[p + 1] - list_from[p]
-        listed[:size] = list_score[list_from[p] : list_from[p + 1]]
-        born[:size] = list_born[list_from[p] : list_from[p + 1]]
+        put(listed, 0, list_score, list_from[p], size)
+        put(born, 0, list_born, list_from[p], size)
         at = new_from[p]
         while at < new_from[p + 1]:
             size, thresholds[p], at, count = _pass_gate(
@@ -148,8 +148,8 @@ def gate_arrivals(
                 listed, born, size, thresholds[p], out, count,
             )  # fmt: skip
             out = room_for(out, count, len(out) // 2)
-        kept_score[filled : filled + size] = listed[:size]
-        kept_born[filled : filled + size] = born[:size]
+        put(kept_score, filled, listed, 0, size)
+        put(kept_born, filled, born, 0, size)
         filled += size
         kept_from[p + 1] = filled
         entered_from[p + 1] = count

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from crestline.kernels.compile import kernel
-from crestline.kernels.output import before, first_without, room_for
+from crestline.kernels.output import before, first_without, put, room_for
 from crestline.kernels.select import keep_largest
 from crestline.kernels.sort import sort_records
+from crestline.kernels.tiers import kernel
 from crestline.types import Bools, Floats, Ints
 
 _NONE = -1
@@ -201,7 +201,7 @@ def advance_grid(
     for p in range(partitions):
         size = view_from[p + 1] - view_from[p]
         view = room_for(view, 0, size)
-        view[:size] = views[view_from[p] : view_from[p + 1]]
+        put(view, 0, views, view_from[p], size)
         new, stop = arrived[p], arrived[p + 1]
         end = done[p]
         while True:
@@ -300,15 +300,15 @@ def advance_grid(
                 out_partition[snapshots] = p
                 out_end[snapshots] = end
                 out_count[snapshots] = count
-                out_record[reported : reported + count] = view[:count]
+                put(out_record, reported, view, 0, count)
                 snapshots += 1
                 reported += count
         done[p] = max(done[p], end if on_arrival else until[p])
         kept = room_for(kept, filled, size)
-        kept[filled : filled + size] = view[:size]
+        put(kept, filled, view, 0, size)
         filled += size
         kept_from[p + 1] = filled
-    free[free_count : free_count + spent_count] = spent[:spent_count]
+    put(free, free_count, spent, 0, spent_count)
     return (
         slot_of,
         free_count + spent_count,

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from crestline.kernels.compile import kernel
 from crestline.kernels.objects import LONG_AGO, mixed
+from crestline.kernels.tiers import kernel
 from crestline.types import Records
 
 ENTRY = np.dtype([("high", "i8"), ("low", "i8"), ("until", "i8"), ("streams", "i8")])

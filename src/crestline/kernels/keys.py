@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crestline.kernels.compile import kernel
+from crestline.kernels.tiers import kernel
 from crestline.types import Bytes, Floats, Ints
 
 _ALL = (1 << 63) - 1

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from crestline.kernels.compile import kernel
-from crestline.kernels.output import before, first_without, room_for
+from crestline.kernels.output import before, first_without, put, room_for
+from crestline.kernels.tiers import kernel
 from crestline.types import Bools, Floats, Ints
 
 #: A pane that no record reaches.
@@ -46,7 +46,7 @@ def _insert(
     for i in range(head, head if equals == NEVER else place):
         equal += panes[chain[i]] >= equals
     behind = tail - place
-    spare[:behind] = chain[place:tail]
+    put(spare, 0, chain, place, behind)
     new, at = first, place
     for i in range(behind):
         record = spare[i]
@@ -189,11 +189,11 @@ def advance_mintopk(
                 out_partition[snapshots] = p
                 out_end[snapshots] = end
                 out_count[snapshots] = count
-                out_record[reported : reported + count] = chain[head : head + count]
+                put(out_record, reported, chain, head, count)
                 snapshots += 1
                 reported += count
         done[p] = max(done[p], end if on_arrival else until[p])
-        kept[filled : filled + tail - head] = chain[head:tail]
+        put(kept, filled, chain, head, tail - head)
         filled += tail - head
         kept_from[p + 1] = filled
     return (

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crestline.kernels.compile import kernel
+from crestline.kernels.tiers import kernel
 from crestline.types import Ints, Places, Records
 
 LONG_AGO = -(1 << 62)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from crestline.kernels.compile import kernel
+from crestline.kernels.output import put
+from crestline.kernels.tiers import kernel
 from crestline.types import Bools, Floats, Ints
 
 _BLOCK = 4096
@@ -71,7 +72,7 @@ def pane_starts(times: Ints, length: int) -> Ints:
     while at < n:
         if count + 2 > len(starts):
             larger = np.empty(2 * len(starts), np.int64)
-            larger[:count] = starts[:count]
+            put(larger, 0, starts, 0, count)
             starts = larger
         starts[count] = at
         count += 1

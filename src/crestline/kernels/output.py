@@ -6,10 +6,23 @@ one flat array, best first.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from crestline.kernels.compile import kernel
+from crestline.kernels.tiers import kernel
 from crestline.types import Floats, Ints
+
+
+@kernel
+def put(target: Any, start: int, source: Any, first: int, count: int) -> None:
+    """Copy ``count`` entries of ``source`` from ``first`` on to ``target`` from ``start`` on.
+
+    Assigning a slice would do the same, but numba compiles more than two seconds of messages about
+    shapes with it.
+    """
+    for i in range(count):
+        target[start + i] = source[first + i]
 
 
 @kernel
@@ -18,7 +31,7 @@ def room_for(array: Ints, filled: int, more: int) -> Ints:
     if filled + more <= len(array):
         return array
     larger = np.empty(max(2 * len(array), filled + more), np.int64)
-    larger[:filled] = array[:filled]
+    put(larger, 0, array, 0, filled)
     return larger
 
 

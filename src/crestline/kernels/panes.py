@@ -6,8 +6,8 @@ import numpy as np
 
 from crestline.kernels.ascending import ascending
 from crestline.kernels.compact import CHANCE, GROUP, RULE, Setting
-from crestline.kernels.compile import kernel
 from crestline.kernels.filters import reach
+from crestline.kernels.tiers import kernel
 from crestline.kernels.worlds import weigh
 from crestline.types import Bools, Floats, Ints
 

@@ -9,49 +9,69 @@ plain numbers, and callers can still be kept in the cache.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cached_property
 from typing import Any
 
-import numba
-from llvmlite import ir  # type: ignore[import-untyped]
-from numba.core import types
-from numba.extending import intrinsic
+from crestline.kernels import store
 
-FLOAT, INT = types.float64, types.int64
-FLOATS, INTS = types.Array(FLOAT, 1, "C"), types.Array(INT, 1, "C")
-PAIR = types.UniTuple(INT, 2)  # type: ignore[no-untyped-call]
+FLOAT, INT = "float64", "int64"
+FLOATS, INTS = "float64[::1]", "int64[::1]"
+PAIR = "UniTuple(int64, 2)"
+#: The same in the words of ``signature``.
+_KEYS = {
+    FLOAT: "f8", INT: "i8",
+    FLOATS: ("array", "<f8", 1, "C", True), INTS: ("array", "<i8", 1, "C", True),
+}  # fmt: skip
 
 
 class Pointed:
     """A function behind a pointer: ``address()`` in Python, ``call(address, ...)`` in kernels."""
 
-    def __init__(self, function: Callable[..., Any], signature: Any) -> None:
-        self._function, self._signature = function, signature
-        self.call: Callable[..., Any]
-        if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
-            self.call = lambda address, *arguments: function(*arguments)
-        else:
-            self.call = _caller(signature)
+    #: To ``signature.key``, one that stands for its own address is a number.
+    is_pointer = True
 
-    @cache  # noqa: B019  (there are few of these objects, and they live for good)
-    def address(self) -> int:
+    def __init__(self, function: Callable[..., Any], returns: str, *takes: str) -> None:
+        self.function = function
+        self.name = f"{function.__module__}:{function.__qualname__}"
+        self.signature = f"{returns}({', '.join(takes)})"
+        self.takes = tuple(map(_KEYS.__getitem__, takes))
+        self.call = Call(self)
+        self._loaded: tuple[Any, int] | None = None
+
+    def address(self) -> Any:
+        """Where the compiled function begins; while it is not compiled, this object in its place:
+        plain kernels need no address, and compiled ones are given it (``tiers``)."""
+        return self if self._loaded is None else self._loaded[1]
+
+    def is_cached(self) -> bool:
+        """Whether the compiled function lies in the cache."""
+        return self._loaded is not None or store.find(self.name, self.takes) is not None
+
+    def load(self) -> int:
         """Compile the function, or load it from the cache."""
-        if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
-            return 0
-        self._compiled = numba.cfunc(self._signature, cache=True)(self._function)
-        return int(self._compiled.address or 0)
+        if self._loaded is None:
+            from crestline.kernels.compile import callback
+
+            self._loaded = callback(self.name, self.function, self.signature)
+        return self._loaded[1]
 
 
-def _caller(signature: Any) -> Callable[..., Any]:
-    @intrinsic
-    def call(typing: Any, address: Any, *arguments: Any) -> Any:
-        def generate(context: Any, builder: Any, chosen: Any, given: Any) -> Any:
-            kinds = [context.get_value_type(kind) for kind in signature.args]
-            kind = ir.FunctionType(context.get_value_type(signature.return_type), kinds)
-            values = [builder.extract_value(given[1], i) for i in range(len(kinds))]
-            return builder.call(builder.inttoptr(given[0], kind.as_pointer()), values)
+class Call:
+    """The call of a function through its address."""
 
-        taken = types.StarArgTuple(signature.args)  # type: ignore[no-untyped-call]
-        return signature.return_type(INT, taken), generate
+    def __init__(self, pointed: Pointed) -> None:
+        self.pointed = pointed
 
-    return call
+    def __call__(self, address: Any, *arguments: Any) -> Any:
+        """The same in plain Python, without the address."""
+        return self.pointed.function(*arguments)
+
+    @cached_property
+    def _numba_type_(self) -> Any:
+        """What numba takes this object for."""
+        from crestline.kernels.indirect import caller_type
+
+        return caller_type(self.pointed.signature)
+
+
+__all__ = ["FLOAT", "FLOATS", "INT", "INTS", "PAIR", "Call", "Pointed"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from crestline.kernels.compile import kernel
-from crestline.kernels.output import before, room_for
+from crestline.kernels.output import before, put, room_for
+from crestline.kernels.tiers import kernel
 from crestline.types import Floats, Ints
 
 NEVER = -(1 << 62)
@@ -101,7 +101,7 @@ def advance_pretopk(
             row = (windows_end[w] // slide) % most
             ends[row] = windows_end[w]
             sizes[row] = windows_size[w]
-            heaps[row, : sizes[row]] = windows_heap[w, : sizes[row]]
+            put(heaps[row], 0, windows_heap[w], 0, sizes[row])
         new, stop = arrived[p], arrived[p + 1]
         alive = windows_from[p + 1] - windows_from[p]
         end = windows_end[windows_from[p]] if alive > 0 else 0
@@ -155,7 +155,7 @@ def advance_pretopk(
                 out_partition[snapshots] = p
                 out_end[snapshots] = end
                 out_count[snapshots] = count
-                out_record[reported : reported + count] = result[:count]
+                put(out_record, reported, result, 0, count)
                 snapshots += 1
                 reported += count
                 shown_end[p] = end
@@ -170,7 +170,7 @@ def advance_pretopk(
                 left_heap = room_for(left_heap, left * k, k)
                 left_end[left] = end
                 left_size[left] = sizes[row]
-                left_heap[left * k : left * k + sizes[row]] = heaps[row, : sizes[row]]
+                put(left_heap, left * k, heaps[row], 0, sizes[row])
                 left_heap[left * k + sizes[row] : (left + 1) * k] = -1
                 left += 1
                 found += 1

@@ -28,7 +28,7 @@ from crestline.kernels.compact import (
     room,
     told_at,
 )
-from crestline.kernels.compile import kernel
+from crestline.kernels.tiers import kernel
 from crestline.types import Floats, Ints
 
 #: Entries of ``meta``: the window is records HEAD to TAIL; how many blocks there are; the last

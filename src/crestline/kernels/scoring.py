@@ -10,7 +10,7 @@ import sys
 
 import numpy as np
 
-from crestline.kernels.compile import kernel
+from crestline.kernels.tiers import kernel
 from crestline.types import Floats
 
 DISTANCE, WEIGHTED_DISTANCE, WEIGHTED_SUM, COSINE, HAVERSINE = 0, 1, 2, 3, 4

@@ -23,7 +23,6 @@ from crestline.kernels.compact import (
     stay,
     told_at,
 )
-from crestline.kernels.compile import kernel
 from crestline.kernels.segments import (
     CLOSED,
     NEWEST,
@@ -37,6 +36,7 @@ from crestline.kernels.segments import (
     needed,
     update,
 )
+from crestline.kernels.tiers import kernel
 from crestline.types import Floats, Ints
 
 

@@ -33,7 +33,6 @@ from crestline.kernels.compact import (
     stay,
     told_at,
 )
-from crestline.kernels.compile import kernel
 from crestline.kernels.filters import reach
 from crestline.kernels.segments import (
     CLOSED,
@@ -50,6 +49,7 @@ from crestline.kernels.segments import (
     needed,
     update,
 )
+from crestline.kernels.tiers import kernel
 from crestline.types import Floats, Ints
 
 #: Entries of ``meta``: how many buffered records make it worth a try to empty the buffer; how many

@@ -25,7 +25,7 @@ from crestline.kernels.compact import (
     same_records,
     stay,
 )
-from crestline.kernels.compile import kernel
+from crestline.kernels.tiers import kernel
 from crestline.types import Floats, Ints
 
 #: Entries of ``meta``: records of the newest suffixes that are not in the queue yet; segments;

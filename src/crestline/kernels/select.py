@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from crestline.kernels.compile import kernel
-from crestline.kernels.output import room_for
+from crestline.kernels.output import put, room_for
+from crestline.kernels.tiers import kernel
 from crestline.types import Floats, Ints
 
 _BLOCK = 64
@@ -150,7 +150,7 @@ def select_runs(scores: Floats, starts: Ints, k: int, guess: Floats) -> Ints:
         if k >= _MANY and not blind and lost == -np.inf and k + slack <= count <= k + 4 * slack:
             # Close enough: a few too many cost less than finding out which they are.
             kept = room_for(kept, filled, count)
-            kept[filled : filled + count] = where[:count]
+            put(kept, filled, where, 0, count)
             filled += count
             usual = float(end - begin)
             continue
@@ -171,7 +171,7 @@ def select_runs(scores: Floats, starts: Ints, k: int, guess: Floats) -> Ints:
             usual = float(end - begin)
         if lost != threshold:
             kept = room_for(kept, filled, k)
-            kept[filled : filled + k] = where[:k]
+            put(kept, filled, where, 0, k)
             filled += k
             continue
         tied = 0

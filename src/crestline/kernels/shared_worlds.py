@@ -27,8 +27,8 @@ from crestline.kernels.compact import (
     stay,
     tell,
 )
-from crestline.kernels.compile import kernel
 from crestline.kernels.pointer import FLOATS, INT, INTS, Pointed
+from crestline.kernels.tiers import kernel
 from crestline.kernels.worlds import EXPECTED_RANK
 from crestline.types import Bools, Floats, Ints
 
@@ -122,7 +122,7 @@ def _mark(
         size *= 2
 
 
-MARK = Pointed(_mark, INT(INT, INT, INTS, INTS, FLOATS, FLOATS, INTS, INTS, INTS, INTS))
+MARK = Pointed(_mark, INT, INT, INT, INTS, INTS, FLOATS, FLOATS, INTS, INTS, INTS, INTS)
 #: ``mark(address, ...)`` in kernels, with ``MARK.address()``.
 mark = MARK.call
 

@@ -27,7 +27,6 @@ import numpy as np
 
 from crestline.kernels.combine import Rule, Terms, add_value, outlook
 from crestline.kernels.compact import NEVER, tell
-from crestline.kernels.compile import kernel
 from crestline.kernels.guard import admits, seen_until
 from crestline.kernels.objects import (
     BOUND,
@@ -49,6 +48,7 @@ from crestline.kernels.objects import (
 )
 from crestline.kernels.sketches import stamp
 from crestline.kernels.sorted_lists import enlist, ranked_by_lists, strike
+from crestline.kernels.tiers import kernel
 from crestline.types import Floats, Ints, Places, Records
 
 #: Further entries of ``meta``: the last step handled; the last step at which anything came in; the

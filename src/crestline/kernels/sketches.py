@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from crestline.kernels.compile import kernel
 from crestline.kernels.objects import mixed
+from crestline.kernels.tiers import kernel
 from crestline.types import Floats, Ints
 
 MAPS, BITS = 256, 40

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from crestline.kernels.compile import kernel
 from crestline.kernels.output import room_for
+from crestline.kernels.tiers import kernel
 from crestline.types import Floats, Ints
 
 #: Columns of ``asks``, a row for each query; times are in panes. Beyond LIMIT it is not answered;

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from crestline.kernels.compile import kernel
-from crestline.kernels.output import before
+from crestline.kernels.output import before, put
+from crestline.kernels.tiers import kernel
 from crestline.types import Floats, Ints
 
 
@@ -24,7 +24,7 @@ def sort_records(records: Ints, count: int, spare: Ints, scores: Floats, ties: I
                 else:
                     spare[at] = records[b]
                     b += 1
-        records[:count] = spare[:count]
+        put(records, 0, spare, 0, count)
         width *= 2
 
 

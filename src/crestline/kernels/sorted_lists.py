@@ -13,7 +13,6 @@ from __future__ import annotations
 import numpy as np
 
 from crestline.kernels.combine import AVG, Rule, combined
-from crestline.kernels.compile import kernel
 from crestline.kernels.objects import (
     SIZES,
     STREAM,
@@ -23,6 +22,7 @@ from crestline.kernels.objects import (
     next_best,
     release,
 )
+from crestline.kernels.tiers import kernel
 from crestline.types import Floats, Ints, Records
 
 #: Entries of ``edge``: the floor of the view, how many objects there are in any list, how often

@@ -30,7 +30,6 @@ from crestline.kernels.bands import (
     sift,
     threshold_after_loss,
 )
-from crestline.kernels.compile import kernel
 from crestline.kernels.scoring import (
     DISTANCE,
     VANISHING,
@@ -38,6 +37,7 @@ from crestline.kernels.scoring import (
     best_in_box,
     score_of,
 )
+from crestline.kernels.tiers import kernel
 from crestline.types import Bools, Floats, Ints
 
 #: Why ``take_records`` came back: all taken, or no room in a band, a filter or the output.

@@ -17,9 +17,9 @@ import math
 import numpy as np
 
 from crestline.kernels.ascending import ascending, put_ascending
-from crestline.kernels.compile import kernel
 from crestline.kernels.exclusive import TOLERANCE, rule_factors
 from crestline.kernels.pointer import FLOAT, FLOATS, INT, INTS, PAIR, Pointed
+from crestline.kernels.tiers import kernel
 from crestline.types import Floats, Ints
 
 #: The meanings of a query; see ``crestline.uncertain.meaning``.
@@ -631,25 +631,15 @@ def first_rule(rule: Ints) -> int:
     return len(rule)
 
 
-def _weigh(
+@kernel
+def _walk_rules(
     kind: int, k: int, threshold: float, chance: Floats, rule: Ints, group: Ints, value: Floats,
     best: Floats, place: Ints,
 ) -> tuple[int, int]:  # fmt: skip
-    """How many records close (-1: they do not), and whether (1) a rule promised too much.
-
-    ``value[i]`` becomes what the meaning says of record i; ``best[j]`` and ``place[j]`` become the
-    value and the record of rank j where the meaning is about ranks or a whole vector.
-    """
-    if kind == EXPECTED_RANK:
-        return -1, _expected_ranks(chance, rule, value)
+    """``_weigh`` for meanings that look at one record after the other."""
     # What comes before the first rule is looked at as if there were none: so it makes no difference
     # whether there is one behind the records that close.
     free = first_rule(rule)
-    if kind == U_TOPK:
-        depth = _best_vector(k, chance[:free], best, place)
-        if depth >= 0 or free == len(chance):
-            return depth, 0
-        return _best_vector_with_rules(k, chance, rule, best, place)
     depth = _walk(kind, k, threshold, chance[:free], group, value, best, place)
     if depth >= 0 or free == len(chance):
         return depth, 0
@@ -677,9 +667,56 @@ def _weigh(
         many *= 4
 
 
-WEIGH = Pointed(_weigh, PAIR(INT, INT, FLOAT, FLOATS, INTS, INTS, FLOATS, FLOATS, INTS))
-#: ``weigh(address, ...)`` in kernels, with ``WEIGH.address()``.
+def _weigh_free(
+    kind: int, k: int, threshold: float, chance: Floats, rule: Ints, group: Ints, value: Floats,
+    best: Floats, place: Ints,
+) -> tuple[int, int]:  # fmt: skip
+    """``_weigh`` where no record has a rule, for meanings that look at one after the other."""
+    return _walk(kind, k, threshold, chance, group, value, best, place), 0
+
+
+def _weigh_ruled(
+    kind: int, k: int, threshold: float, chance: Floats, rule: Ints, group: Ints, value: Floats,
+    best: Floats, place: Ints,
+) -> tuple[int, int]:  # fmt: skip
+    """``_weigh`` for meanings that look at one record after the other."""
+    return _walk_rules(kind, k, threshold, chance, rule, group, value, best, place)
+
+
+def _weigh(
+    kind: int, k: int, threshold: float, chance: Floats, rule: Ints, group: Ints, value: Floats,
+    best: Floats, place: Ints,
+) -> tuple[int, int]:  # fmt: skip
+    """How many records close (-1: they do not), and whether (1) a rule promised too much.
+
+    ``value[i]`` becomes what the meaning says of record i; ``best[j]`` and ``place[j]`` become the
+    value and the record of rank j where the meaning is about ranks or a whole vector.
+    """
+    if kind == EXPECTED_RANK:
+        return -1, _expected_ranks(chance, rule, value)
+    if kind == U_TOPK:
+        free = first_rule(rule)
+        depth = _best_vector(k, chance[:free], best, place)
+        if depth >= 0 or free == len(chance):
+            return depth, 0
+        return _best_vector_with_rules(k, chance, rule, best, place)
+    return _walk_rules(kind, k, threshold, chance, rule, group, value, best, place)
+
+
+_WEIGHED = (INT, INT, FLOAT, FLOATS, INTS, INTS, FLOATS, FLOATS, INTS)
+WEIGH = Pointed(_weigh, PAIR, *_WEIGHED)
+#: The same for some queries only: most need no more, and it is compiled in a fraction of the time.
+_WEIGH_FREE = Pointed(_weigh_free, PAIR, *_WEIGHED)
+_WEIGH_RULED = Pointed(_weigh_ruled, PAIR, *_WEIGHED)
+#: ``weigh(address, ...)`` in kernels, with ``WEIGH.address()`` or that of ``weighing``.
 weigh = WEIGH.call
+
+
+def weighing(kind: int, exclusive: bool) -> Pointed:
+    """What weighs records for one meaning, with rules or without."""
+    if kind in (EXPECTED_RANK, U_TOPK):
+        return WEIGH
+    return _WEIGH_RULED if exclusive else _WEIGH_FREE
 
 
 def _pick(
@@ -714,7 +751,7 @@ def _pick(
     return wanted
 
 
-PICK = Pointed(_pick, INT(INT, INT, FLOAT, INT, INTS, FLOATS, FLOATS, INTS, INTS, FLOATS))
+PICK = Pointed(_pick, INT, INT, INT, FLOAT, INT, INTS, FLOATS, FLOATS, INTS, INTS, FLOATS)
 #: ``pick(address, ...)`` in kernels, with ``PICK.address()``.
 pick = PICK.call
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from crestline.kernels.order import is_ascending
+from crestline.kernels.tiers import waited
 from crestline.types import Ints
 
 
@@ -37,7 +38,7 @@ class Metrics:
     kept_peak: int = 0
     #: About how many records a window held at most.
     window_records_peak: int = 0
-    #: Time spent in the engine, without reading and writing.
+    #: Time spent in the engine, without reading, writing and compiling kernels.
     seconds: float = 0.0
     #: How many queries share what is kept.
     sharing: int = 1
@@ -117,13 +118,13 @@ class WindowSample:
 
 
 class Clock:
-    """Seconds spent between ``with`` and its end, added up."""
+    """Seconds spent between ``with`` and its end, without those in which kernels were compiled."""
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
 
     def __enter__(self) -> None:
-        self._started = time.perf_counter()
+        self._started = time.perf_counter() - waited()
 
     def __exit__(self, *exception: object) -> None:
-        self._metrics.seconds += time.perf_counter() - self._started
+        self._metrics.seconds += time.perf_counter() - waited() - self._started

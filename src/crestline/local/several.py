@@ -21,6 +21,7 @@ from crestline.local.fold import LONG_AGO
 from crestline.local.gate import REJECTS, KeptMisfit
 from crestline.local.metrics import Metrics
 from crestline.local.projection import Expressions
+from crestline.local.rehearsal import MANY, prepare
 from crestline.local.views import Named
 from crestline.planner import Bundle, arrange
 from crestline.planner.catalogue import reports_every_arrival
@@ -51,6 +52,7 @@ class Several:
         ``variants`` are schemas that batches are known to have beside ``schema``."""
         self._typed, self._strict, self._bounded = typed, strict, bounded
         self._keep_rejects = keep_rejects
+        self._prepared = False  # for many records
         uses = Uses.of(queries.values(), schema)
         self.schema = settled(schema, uses)
         for variant in variants:
@@ -129,6 +131,9 @@ class Several:
     def admit(self, batch: pa.Table | pa.RecordBatch, typed: bool) -> Batch:
         """Look at a batch for all queries. Nothing has changed if it is refused, and nothing but
         the rejects if it is not taken in: see ``reject_marks``."""
+        if batch.num_rows >= MANY and not self._prepared:
+            prepare(self.queries, batch, typed)
+            self._prepared = True
         marks = self.reject_marks()
         try:
             return self._admit(batch, typed)

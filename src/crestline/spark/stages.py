@@ -34,11 +34,11 @@ from crestline.language import Query, parse
 from crestline.local.fold import LONG_AGO, Fold, reject_late
 from crestline.local.gate import REJECTS, Admitted, Gate, Rejects, table_bytes, table_from
 from crestline.local.late import delay_of
+from crestline.local.rehearsal import MANY, family_of, warm
 from crestline.local.shards import merged
 from crestline.local.views import Named
 from crestline.planner import Bundle, SharedPlan
 from crestline.spark.ledger import Ledger, slides_of
-from crestline.spark.warm import warm
 from crestline.types import Ints
 
 #: The bucket that also keeps the accounts.
@@ -113,17 +113,10 @@ def _bundle(queries: tuple[tuple[str, str], ...]) -> Bundle:
 
 
 def _warm(members: tuple[Member, ...]) -> None:
-    for member in members:
-        plan = member.bundle.plan
-        shared = isinstance(plan, SharedPlan)
-        if member.query.combine is not None:
-            warm("incomplete")
-        elif member.query.probability is not None:
-            warm("shared_worlds" if shared else "uncertain")
-        elif shared:
-            warm("shared")
-        else:
-            warm("arrivals" if plan.on_arrival else "")
+    """Compile what many records will need. One process of a machine does, the others wait."""
+    plans = [member.bundle.plan for member in members]
+    families = [family_of(plan.query, isinstance(plan, SharedPlan)) for plan in plans]
+    warm(dict.fromkeys(families))
 
 
 @dataclass(frozen=True)
@@ -153,10 +146,11 @@ class Prune:
     reading: Reading = field(default_factory=Reading)
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        _warm(self.members)
         sieves = [_Sieve(member, self.reading) for member in self.members]
         task = _task_number()
         for table in _portions(batches):
+            if table.num_rows >= MANY:
+                _warm(self.members)
             for chunk, run in _runs(table, self.reading.chunk, task):
                 for sieve in sieves:
                     sieve.add(chunk, run)
@@ -429,7 +423,6 @@ class Step:
     def __call__(
         self, bucket: int, state: bytes | None, payloads: Iterable[bytes]
     ) -> tuple[pa.RecordBatch, bytes]:
-        _warm(self.members)
         pieces = [unpack(payload) for payload in payloads]
         before = self._known(state)
         rows = _Rows()

@@ -53,7 +53,7 @@ from crestline.kernels.compact import (
 )
 from crestline.kernels.order import count_positions, is_ascending
 from crestline.kernels.panes import prune_units
-from crestline.kernels.worlds import PICK, WEIGH
+from crestline.kernels.worlds import PICK, weighing
 from crestline.types import Bools, Floats, Ints
 from crestline.uncertain.meaning import Meaning
 from crestline.uncertain.part import Part, no_records, nothing_told
@@ -268,7 +268,8 @@ class Synopsis(ABC):
         if self.exclusive and self.meaning.kind_with_rules is not None:
             kind = self.meaning.kind_with_rules
         asked = kind, self.k, threshold, every, self.only_changes
-        return *asked, WEIGH.address(), PICK.address(), every is False or self.panes.slide == 1
+        weigh = weighing(kind, self.exclusive)
+        return *asked, weigh.address(), PICK.address(), every is False or self.panes.slide == 1
 
     def advance(self, to: int | None = None) -> Reported:
         """Report, in order, every window end up to and including ``to``."""
