@@ -32,6 +32,7 @@ from crestline.language.query import (
     RESULT_COLUMNS,
     SEMANTICS,
     default_name,
+    is_plain,
 )
 from crestline.language.tokens import quoted_name, quoted_text
 from refusals import refusals
@@ -100,6 +101,8 @@ expressions = (
     .filter(lambda text: len(text) < 2_000)
     .map(Expression)
 )
+#: What can rank: of constants all records are equal.
+rankings = expressions.filter(lambda expression: expression.columns)
 durations = st.integers(1, 2**61)
 counts = st.integers(1, 2**61)
 times = expressions.map(lambda expression: expression.sql)
@@ -159,7 +162,7 @@ def queries(draw: st.DrawFn) -> Query:
     partition_by, select = draw(columns())
     inputs = draw(st.lists(names, min_size=1, max_size=3, unique_by=str.casefold))
     combine = draw(st.none() | combinations(inputs))
-    terms = st.lists(st.builds(OrderTerm, expressions, st.booleans()), min_size=1, max_size=3)
+    terms = st.lists(st.builds(OrderTerm, rankings, st.booleans()), min_size=1, max_size=3)
     if combine is not None:
         taken = ("the object", *OUTLOOK_COLUMNS)
         partition_by = tuple(p for p in partition_by if p.name.casefold() not in taken)
@@ -175,6 +178,10 @@ def queries(draw: st.DrawFn) -> Query:
     keys = st.lists(names, max_size=3, unique_by=str.casefold)
     probability = draw(st.none() | probabilities())
     lateness = draw(st.none() | st.integers(0, 2**61))
+    summed = probability is not None and draw(st.booleans())
+    star = None
+    if not (combine or summed or any(map(is_plain, select))):
+        star = draw(st.none() | st.integers(0, len(select)))
     return Query(
         k=draw(st.integers(1, 10_000_000)),
         select=select,
@@ -187,7 +194,7 @@ def queries(draw: st.DrawFn) -> Query:
         partition_by=partition_by,
         combine=combine,
         probability=probability,
-        summed=probability is not None and draw(st.booleans()),
+        summed=summed,
         key=tuple(draw(keys)),
         lateness=lateness,
         late="DROP" if lateness is None else draw(st.sampled_from(["DROP", "REVISE"])),
@@ -197,6 +204,7 @@ def queries(draw: st.DrawFn) -> Query:
         error=draw(st.none() | st.floats(0.001, 0.999)) if approximate else None,
         using=using,
         options=tuple(draw(options).items()) if using else (),
+        star=star,
     )
 
 
@@ -208,6 +216,40 @@ def test_canonical_text_parses_to_the_same_query(query: Query) -> None:
     text = str(query)
     assert parse(text) == query
     assert str(parse(text)) == text
+
+
+def _ranked_by(query: Query, written: str) -> Query:
+    """The query with this text as its only ORDER BY term, descending."""
+    term = OrderTerm(Expression("the_ranking"), True)
+    text = str(replace(query, order_by=(term,)))
+    return parse(text.replace("the_ranking", written))
+
+
+@given(queries(), st.data())
+def test_a_selected_column_ranks_by_its_name_and_number(query: Query, data: st.DataObject) -> None:
+    chosen = [n for n, item in enumerate(query.select) if item.expression.columns]
+    if query.combine is not None or not chosen:
+        return
+    place = data.draw(st.sampled_from(chosen))
+    item = query.select[place]
+    meant = replace(query, order_by=(OrderTerm(item.expression, True),))
+    if query.star is None or place < query.star:
+        assert _ranked_by(query, str(place + 1)) == meant
+    name = data.draw(st.sampled_from([item.name, item.name.swapcase(), item.name.upper()]))
+    if is_plain(item) or name.casefold() != item.name.casefold():  # letters such as \u0130
+        return
+    assert _ranked_by(query, quoted_name(name)) == meant
+    inner = item.expression.sql if item.expression.column else f"({item.expression.sql})"
+    doubled = replace(query, order_by=(OrderTerm(Expression(f"2 * {inner}"), True),))
+    assert _ranked_by(query, f"2 * {quoted_name(name)}") == doubled
+
+
+@given(queries(), names)
+def test_a_column_with_its_stream_before_it_is_no_alias(query: Query, name: str) -> None:
+    if query.combine is not None:
+        return
+    meant = replace(query, order_by=(OrderTerm(Expression(quoted_name(name)), True),))
+    assert _ranked_by(query, f"{quoted_name(query.stream)}.{quoted_name(name)}") == meant
 
 
 @given(queries())

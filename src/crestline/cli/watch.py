@@ -22,6 +22,7 @@ from rich.text import Text
 from crestline.cli.show import cell
 from crestline.cli.summary import aside
 from crestline.core.window import RangeWindow, UnboundedWindow, counts_rows
+from crestline.language.query import selected_names
 
 if TYPE_CHECKING:
     from crestline.language import Query
@@ -122,8 +123,7 @@ class Board:
         return [end for end in found if latest is None or end.as_py() >= latest]
 
     def _read_columns(self, schema: pa.Schema) -> None:
-        places = {item.name for item in self.query.partition_by}
-        self.columns = [i.name for i in self.query.select if i.name not in places]
+        self.columns = selected_names(schema.names)
         kinds = [schema.field(name).type for name in self.columns]
         self.numeric = [
             bool(pa.types.is_integer(t) or pa.types.is_floating(t) or pa.types.is_decimal(t))

@@ -14,6 +14,7 @@ True
 from crestline.language.expression import Expression
 from crestline.language.parser import StreamDefaults, parse, parse_all
 from crestline.language.query import Combine, OrderTerm, Probability, Query, Selected
+from crestline.language.star import in_full
 
 __all__ = [
     "Combine",
@@ -23,6 +24,7 @@ __all__ = [
     "Query",
     "Selected",
     "StreamDefaults",
+    "in_full",
     "parse",
     "parse_all",
 ]

@@ -7,53 +7,24 @@ of ``Query.__str__``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from crestline.core.errors import QueryError
-from crestline.language.combining import Combining, Weights
-from crestline.language.expression import Expression
+from crestline.language.advice import ELSEWHERE
+from crestline.language.ordering import Ordering
 from crestline.language.query import (
-    COMBINATIONS,
     EMISSIONS,
     LATE,
     SEMANTICS,
     Option,
-    OrderTerm,
     Probability,
     Selected,
     default_name,
 )
 from crestline.language.tokens import Kind, Token, did_you_mean
 
-#: Clauses of other query languages, and what to do instead.
-ELSEWHERE = {
-    "GROUP": "write PARTITION BY: every partition has its own top k",
-    "HAVING": "filter records with WHERE",
-    "LIMIT": "k stands in SELECT TOP k",
-    "OFFSET": "select a larger k",
-    "JOIN": "a query reads one stream, or with COMBINE several: FROM a, b",
-    "UNION": "write several queries, separated by ;",
-    "OVER": "an expression looks at one record: window functions are not available",
-    "NULLS": "NULL is the smallest value: last with DESC, first with ASC",
-    "WINDOW": "the window stands in brackets behind the stream",
-    "WITHIN": "the window stands in brackets behind the stream",
-    "LATE": "write LATENESS 10 SECONDS LATE REVISE",
-    "ON": "the event-time column stands in the window: [RANGE 1 HOUR ON ts]",
-}
 
-
-@dataclass(frozen=True, slots=True)
-class _CombinedOrder:
-    """``ORDER BY SUM(v) DESC``, which is only allowed beside the same COMBINE."""
-
-    function: str
-    value: Expression
-    weights: Weights
-    descending: bool
-
-
-class Clauses(Combining):
+class Clauses(Ordering):
     """Reads clauses; columns that will need distinct names come with their place."""
 
     def __init__(self, text: str) -> None:
@@ -64,7 +35,7 @@ class Clauses(Combining):
             "COMBINE": self._combine,
             "WITH": self._probability,
             "BY": self._summed,
-            "ORDER": self._order_by,
+            "ORDER": self.order_by,
             "KEY": self._key,
             "LATENESS": self._lateness,
             "FREQUENCY": self._frequency,
@@ -80,14 +51,14 @@ class Clauses(Combining):
         while not (self.token.kind is Kind.END or self.token.is_symbol(";")):
             word = self.token.keyword
             if word not in self._clauses:
-                raise self._no_clause(word)
+                raise self.no_clause()
             kind = "EXACT" if word == "APPROXIMATE" else word
             if kind in seen:
                 hint = "write either EXACT or APPROXIMATE" if kind == "EXACT" else ""
                 raise self.error(f"a second {word} clause", hint=hint or "write each clause once")
             seen.add(kind)
             found.update(self._clauses[word]())
-        found["order_by"] = self._order(found)
+        found["order_by"] = self.settled_order(found)
         token = found.pop("summed_token", None)
         if token is not None and "probability" not in found:
             raise self.error(
@@ -97,8 +68,9 @@ class Clauses(Combining):
             )
         return found
 
-    def _no_clause(self, word: str) -> QueryError:
-        token = self.token
+    def no_clause(self) -> QueryError:
+        """The word here begins no clause: what to write instead."""
+        token, word = self.token, self.token.keyword
         known = [*self._clauses, "ASC", "DESC", "AND", "OR"]
         hint = ELSEWHERE.get(word) or did_you_mean(word, known)
         return self.error(
@@ -125,51 +97,8 @@ class Clauses(Combining):
             )
         return Selected(expression, name), token
 
-    def _order_by(self) -> dict[str, Any]:
-        token = self.token
-        self.expect("ORDER", "BY")
-        function, opened = self.token.keyword, self.ahead()
-        if function in COMBINATIONS and opened.is_symbol("("):
-            self.at += 2
-            value, weights = self.combined(function)
-            order = _CombinedOrder(function, value, weights, self._descending())
-            return {"order_by": order, "order_token": token}
-        return {"order_by": self.order_terms(), "order_token": token}
-
-    def order_terms(self) -> tuple[OrderTerm, ...]:
-        return tuple(self.listed(lambda: OrderTerm(self.expression(), self._descending())))
-
-    def _descending(self) -> bool:
-        descending = self.takes("DESC")
-        if not descending:
-            self.takes("ASC")
-        return descending
-
     def _combine(self) -> dict[str, Any]:
         return {"combine": self.combine()}
-
-    def _order(self, found: dict[str, Any]) -> tuple[OrderTerm, ...]:
-        """The ORDER BY terms; none if they are missing or only repeat what COMBINE says."""
-        combine = found.get("combine")
-        token = found.pop("order_token", None)
-        order: tuple[OrderTerm, ...] | _CombinedOrder = found.pop("order_by", ())
-        if isinstance(order, _CombinedOrder):
-            if combine is None:
-                raise self.error(
-                    f"{order.function} adds up several records, but there is no COMBINE",
-                    token,
-                    "an expression looks at one record: write ORDER BY column DESC",
-                )
-            repeated = (order.function, order.value) == (combine.function, combine.value)
-            if repeated and order.weights in ((), combine.weights) and order.descending:
-                return ()
-        elif combine is None or not order:
-            return order
-        raise self.error(
-            "with COMBINE the combined value is the order",
-            token,
-            f"leave ORDER BY out, or write ORDER BY {combine.function}({combine.value.sql}) DESC",
-        )
 
     def _probability(self) -> dict[str, Any]:
         self.expect("WITH", "PROBABILITY")

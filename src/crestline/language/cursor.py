@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from math import isfinite
 from typing import TypeVar
 
@@ -161,6 +161,7 @@ class Cursor:
         self.at += 2
         return value
 
-    def expression(self) -> Expression:
-        expression, self.at = read_expression(self.text, self.tokens, self.at, self.stream)
+    def expression(self, aliases: Mapping[str, Expression] | None = None) -> Expression:
+        """An expression, in which ``aliases`` stand for others."""
+        expression, self.at = read_expression(self.text, self.tokens, self.at, self.stream, aliases)
         return expression

@@ -9,12 +9,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 
 from crestline.core.errors import QueryError
 from crestline.language.printer import Printer, canonical
-from crestline.language.scanner import Scanner
-from crestline.language.tokens import Kind, Token, tokenize
+from crestline.language.scanner import Part, Scanner
+from crestline.language.tokens import MAX_CHARACTERS, Kind, Token, quoted_name, tokenize
 from crestline.language.tree import Tree, build
 
 _ENGINES = ("spark", "duckdb")
@@ -77,14 +78,74 @@ def tree_of(expression: Expression) -> Tree:
 
 
 def read_expression(
-    text: str, tokens: list[Token], at: int, stream: str | None = None
+    text: str,
+    tokens: list[Token],
+    at: int,
+    stream: str | None = None,
+    aliases: Mapping[str, Expression] | None = None,
 ) -> tuple[Expression, int]:
     """The expression that begins at a token, and the number of the first token behind it.
 
-    ``stream`` is the name that may stand before a column, as in ``SENSOR.location``.
+    ``stream`` is the name that may stand before a column, as in ``SENSOR.location``; a name without
+    it that is among the ``aliases``, in lower case, stands for that expression.
     """
     scanner = Scanner(text, tokens, at, stream)
-    return Expression(_remembered(_read(scanner)).sql), scanner.at
+    expression = Expression(_remembered(_read(scanner)).sql)
+    meant = {
+        number: alias
+        for number in scanner.unqualified
+        if (alias := (aliases or {}).get(_column_name(scanner.parts[number]).casefold()))
+    }
+    if meant:
+        try:
+            expression = _with_aliases(scanner.parts, meant)
+        except QueryError as error:  # of the longer text, which nobody has written
+            place = tokens[at]
+            raise QueryError(error.message, text, place.start, place.length, error.hint) from None
+    return expression, scanner.at
+
+
+def _with_aliases(parts: list[Part], meant: Mapping[int, Expression]) -> Expression:
+    """The expression of the parts, some of which stand for others."""
+    if len(parts) == 1:
+        return meant[0]
+    texts = {n: a.sql if a.column is not None else f"({a.sql})" for n, a in meant.items()}
+    return Expression(_rewritten(parts, texts))
+
+
+def qualified(expression: Expression, names: Collection[str], stream: str) -> str:
+    """The canonical text with the stream before columns of these ``names``, in lower case.
+
+    >>> qualified(Expression("a + Price"), {"price"}, "trades")
+    'a + trades.Price'
+    """
+    parts = Scanner(expression.sql, tokenize(expression.sql), 0).scan()
+    texts = {
+        number: f"{quoted_name(stream)}.{part.shown}"
+        for number, part in enumerate(parts)
+        if _is_column(part) and _column_name(part).casefold() in names
+    }
+    return _rewritten(parts, texts)
+
+
+def _rewritten(parts: list[Part], texts: Mapping[int, str]) -> str:
+    """The canonical text of the parts, with other ``texts`` for some of them."""
+    if sum(len(texts.get(n, part.shown)) for n, part in enumerate(parts)) > MAX_CHARACTERS:
+        raise QueryError(
+            f"with the selected expressions that it names this has more than {MAX_CHARACTERS:,}"
+            " characters",
+            hint="compute parts of it before the stream comes in",
+        )
+    return canonical([replace(p, shown=texts.get(n, p.shown)) for n, p in enumerate(parts)])
+
+
+def _is_column(part: Part) -> bool:
+    return part.leaf is not None and part.leaf.kind == "column"
+
+
+def _column_name(part: Part) -> str:
+    assert part.leaf is not None
+    return str(part.leaf.value)
 
 
 #: Readings by canonical text; the oldest go first.
@@ -117,7 +178,7 @@ def _remembered(reading: _Reading) -> _Reading:
 def _read(scanner: Scanner) -> _Reading:
     parts = scanner.scan()
     tree = build(scanner.text, parts)
-    names = [str(part.leaf.value) for part in parts if part.leaf and part.leaf.kind == "column"]
+    names = [_column_name(part) for part in parts if _is_column(part)]
     column = names[0] if names and len(parts) == 1 else None
     reading = _Reading(canonical(parts), tuple(dict.fromkeys(names)), column, scanner.text, tree)
     for engine in range(len(_ENGINES)):  # what cannot be printed is an error now, not later

@@ -21,6 +21,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from crestline.language.advice import WINDOW_FUNCTIONS
+
 Template = str | Callable[[list[str]], str]
 SPARK, DUCKDB = 0, 1
 
@@ -363,7 +365,7 @@ _LEFT_OUT = (
     ),
     (
         "ROW_NUMBER RANK DENSE_RANK LAG LEAD NTILE",
-        "an expression looks at one record: window functions are not available",
+        WINDOW_FUNCTIONS,
     ),
     (
         "READ_CSV READ_PARQUET READ_JSON READ_TEXT READ_BLOB PARQUET_SCAN GLOB QUERY QUERY_TABLE"

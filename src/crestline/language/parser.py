@@ -10,9 +10,18 @@ from dataclasses import dataclass
 
 from crestline.core.errors import QueryError
 from crestline.core.window import RangeWindow, RowsWindow, UnboundedWindow, Window
-from crestline.language.clauses import ELSEWHERE, Clauses
+from crestline.language.advice import DISTINCT, ELSEWHERE, SUBQUERY, how_many
+from crestline.language.clauses import Clauses
 from crestline.language.cursor import Item
-from crestline.language.query import MAX_K, Combine, OrderTerm, Query, Selected, name_problem
+from crestline.language.query import (
+    MAX_K,
+    Combine,
+    OrderTerm,
+    Query,
+    Selected,
+    beside_star,
+    name_problem,
+)
 from crestline.language.tokens import Kind, Token, did_you_mean, quoted_name
 
 _SKELETON = (
@@ -65,6 +74,7 @@ class _Parser(Clauses):
         self.defaults = {name.casefold(): default for name, default in defaults.items()}
         #: Where the streams behind FROM are written.
         self._input_places: list[Token] = []
+        self._star_place: Token | None = None
 
     # -- statements ------------------------------------------------------------------------------
 
@@ -98,16 +108,18 @@ class _Parser(Clauses):
         k = self._top()
         self.stream = self._stream_ahead()
         select = self._select_list()
+        self.select = [item for item, _ in select]
         self.expect("FROM", hint=ELSEWHERE.get(self.token.keyword, _SKELETON))
         stream, *others = self._inputs()
         default = self.defaults.get(stream.casefold(), StreamDefaults())
-        window = self._window(default)
+        window = self._window(stream, default)
         found = self.clauses()
         partition_by = found.get("partition_by", [])
         found["partition_by"] = tuple(item for item, _ in partition_by)
         # A PARTITION BY column that is selected as well is shown once.
         select_only = [s for s in select if s[0] not in found["partition_by"]]
         combine = found.get("combine")
+        self._check_star(select, combine, found.get("summed", False))
         if combine is not None:
             self._selects_object(combine, select_only)
         elif others:
@@ -117,7 +129,8 @@ class _Parser(Clauses):
         self._distinct(partition_by + select_only, combine is not None)
         return Query(
             k=k,
-            select=tuple(item for item, _ in select),
+            select=tuple(self.select),
+            star=self.star,
             stream=stream,
             others=tuple(others),
             window=window,
@@ -128,20 +141,40 @@ class _Parser(Clauses):
     def _expect_select(self) -> None:
         if not self.takes("SELECT"):
             word = self.token.keyword
+            if word == "WITH":
+                raise self.error(SUBQUERY[0], hint=SUBQUERY[1])
             hint = did_you_mean(word, ["SELECT", "CREATE"]) or _SKELETON
             raise self.error(f"expected SELECT before {self.token.described()}", hint=hint)
 
     def _top(self) -> int:
+        word = self.token
+        self._no_distinct()
         if not self.takes("TOP"):
-            hint = did_you_mean(self.token.keyword, ["TOP"]) or "say how many: SELECT TOP 10 ..."
-            raise self.error(f"expected TOP before {self.token.described()}", hint=hint)
+            hint = did_you_mean(word.keyword, ["TOP"]) or how_many(self.tokens[self.at :])
+            raise self.error(f"expected TOP before {word.described()}", hint=hint)
         bracket = self.takes_symbol("(")
-        if not bracket:
-            self.takes_symbol("-")
-        k = self.count("k", MAX_K)
+        dash, number = self.token, self.ahead()
+        if dash.is_symbol("-") and dash.start == word.end and dash.end == number.start:
+            self.at += 1  # TOP-3, as papers write it
+        first = self.token
+        last = self.next()
+        if first.is_symbol("-") and self.token.kind is Kind.NUMBER:
+            last = self.next()
+        k = int(first.value) if first.kind is Kind.NUMBER and first.value.isdigit() else 0
+        if not 1 <= k <= MAX_K:
+            written = Token(first.kind, self.text[first.start : last.end], first.start, last.end)
+            raise self.error(
+                f"k is a whole number from 1 to {MAX_K:,}, not {written.described()}",
+                written,
+                "write TOP 10",
+            )
         if bracket:
             self.expect_symbol(")")
         return k
+
+    def _no_distinct(self) -> None:
+        if self.token.keyword == "DISTINCT":
+            raise self.error(DISTINCT[0], hint=DISTINCT[1])
 
     def _stream_ahead(self) -> str | None:
         """The name behind FROM, which may stand before the columns of the select list; of several
@@ -165,6 +198,8 @@ class _Parser(Clauses):
         self.inputs, self._input_places = {}, []
         while not self.inputs or self.takes_symbol(","):
             token = self.token
+            if token.is_symbol("("):
+                raise self.error(SUBQUERY[0], hint=SUBQUERY[1])
             name = self.name("the name of a stream")
             if name.casefold() in self.inputs:
                 raise self.error(f"FROM names the stream {name} twice", token, "name it once")
@@ -180,13 +215,54 @@ class _Parser(Clauses):
         )
 
     def _select_list(self) -> list[tuple[Selected, Token]]:
+        self.star = self._star_place = None
         if self.token.keyword == "FROM":
             return []
-        if self.token.is_symbol("*"):
-            raise self.error("* is not a select list", hint="name the columns: TOP 3 symbol, price")
-        if self.token.kind in (Kind.END, Kind.SYMBOL) and not self.token.is_symbol("(", "-"):
+        self._no_distinct()
+        if self.token.kind in (Kind.END, Kind.SYMBOL) and not self.token.is_symbol("(", "-", "*"):
             raise self.error(f"expected columns before {self.token.described()}", hint=_SKELETON)
-        return self.listed(self.selected)
+        select: list[tuple[Selected, Token]] = []
+        more = True
+        while more:
+            if not self._takes_star(len(select)):
+                select.append(self.selected())
+            more = self.takes_symbol(",")
+        return select
+
+    def _takes_star(self, place: int) -> bool:
+        """Whether ``*`` comes next, with or without the stream before it; if so, it is taken."""
+        token = self.token
+        names_stream = token.value.casefold() == (self.stream or "").casefold()
+        if names_stream and self.ahead().is_symbol(".") and self.ahead(2).is_symbol("*"):
+            self.at += 2
+        if not self.takes_symbol("*"):
+            return False
+        if self.star is not None:
+            raise self.error("* is selected twice", token, "write it once")
+        self.star, self._star_place = place, token
+        return True
+
+    def _check_star(
+        self, select: list[tuple[Selected, Token]], combine: Combine | None, summed: bool
+    ) -> None:
+        if self.star is None:
+            return
+        if combine is not None:
+            raise self.error(
+                "with COMBINE a result row is an object, which has not all columns of the stream",
+                self._star_place,
+                f"write SELECT TOP 10 {quoted_name(combine.object)}",
+            )
+        if summed:
+            raise self.error(
+                "BY SUM OF PROBABILITY ranks the values of the selected columns, so * would add up"
+                " nothing",
+                self._star_place,
+                "write the columns whose values are to be ranked: SELECT TOP 10 symbol",
+            )
+        for item, token in select:
+            if problem := beside_star(item):
+                raise self.error(problem[0], token, problem[1])
 
     def _distinct(self, columns: list[tuple[Selected, Token]], combined: bool) -> None:
         taken: set[str] = set()
@@ -208,12 +284,9 @@ class _Parser(Clauses):
 
     # -- the window ------------------------------------------------------------------------------
 
-    def _window(self, default: StreamDefaults) -> Window:
+    def _window(self, stream: str, default: StreamDefaults) -> Window:
         if not self.takes_symbol("["):
-            raise self.error(
-                f"expected a window in brackets before {self.token.described()}",
-                hint=_WINDOW_FORMS,
-            )
+            raise self._no_window(stream)
         kind = self.token.keyword
         window: Window
         if self.takes("RANGE"):
@@ -240,6 +313,17 @@ class _Parser(Clauses):
             hint = did_you_mean(self.token.keyword, ["SLIDE", "ON", "ROWS"]) or _WINDOW_FORMS
             raise self.error(f"expected ] before {self.token.described()}", hint=hint)
         return window
+
+    def _no_window(self, stream: str) -> QueryError:
+        word, name = self.token.keyword, quoted_name(stream)
+        if word in ELSEWHERE:
+            return self.no_clause()
+        hint = f"behind FROM {name}, {_WINDOW_FORMS}"
+        if word == "AS" or (word and self.ahead().is_symbol("[")):
+            hint = f"a stream has no second name: write FROM {name} [...], and {name}.column"
+        return self.error(
+            f"expected a window in brackets before {self.token.described()}", hint=hint
+        )
 
     def _rows(self, what: str) -> int:
         rows = self.count(what)

@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from crestline.core.errors import QueryError
 from crestline.core.window import RangeWindow, RowsWindow, UnboundedWindow, Window
 from crestline.language import duration
-from crestline.language.expression import Expression
-from crestline.language.tokens import quoted_name, quoted_text
+from crestline.language.expression import Expression, qualified
+from crestline.language.tokens import quoted_name, quoted_text, shortened
 
 #: The largest k.
 MAX_K = 10_000_000
@@ -48,6 +49,9 @@ class Selected:
 
 @dataclass(frozen=True, slots=True)
 class OrderTerm:
+    """What records are ranked by: an expression of the stream's columns. Where the text has a name
+    of the select list or the number of a selected column, this is what it stands for."""
+
     expression: Expression
     descending: bool
 
@@ -150,18 +154,25 @@ class Query:
     error: float | None = None
     using: str | None = None
     options: tuple[tuple[str, Option], ...] = ()
+    #: Before which of the selected columns ``*`` stands; None if it is not selected.
+    star: int | None = None
 
     def __post_init__(self) -> None:
         if not 1 <= self.k <= MAX_K:
             raise QueryError(f"k is {self.k}; it goes from 1 to {MAX_K:,}")
         if bool(self.order_by) == bool(self.combine):
             raise QueryError("a query has either ORDER BY terms or COMBINE")
+        for term in self.order_by:
+            if problem := order_problem(term.expression):
+                raise QueryError(problem[0], hint=problem[1])
         if self.summed and self.probability is None:
             raise QueryError("BY SUM OF PROBABILITY needs WITH PROBABILITY")
         if self.late != "DROP" and self.lateness is None:
             raise QueryError("LATE REVISE needs LATENESS")
         if self.others:
             self._check_inputs()
+        if self.star is not None:
+            self._check_star(self.star)
         taken: set[str] = set()
         # A PARTITION BY column that is selected as well is shown once.
         selected_only = (item for item in self.select if item not in self.partition_by)
@@ -177,6 +188,15 @@ class Query:
             raise QueryError("each stream is read once")
         if set(self.known_streams or ()) != set(self.inputs):
             raise QueryError("with several streams behind FROM there are no others")
+
+    def _check_star(self, place: int) -> None:
+        if self.combine is not None or self.summed:
+            raise QueryError("* is neither for COMBINE nor for BY SUM OF PROBABILITY")
+        if not 0 <= place <= len(self.select):
+            raise QueryError(f"* stands before column {place} of {len(self.select)}")
+        for item in self.select:
+            if problem := beside_star(item):
+                raise QueryError(problem[0], hint=problem[1])
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -199,9 +219,11 @@ class Query:
         return self.inputs if self.others else None
 
     def __str__(self) -> str:
-        selected = "".join(f"{',' if i else ''} {item}" for i, item in enumerate(self.select))
+        selected = [str(item) for item in self.select]
+        if self.star is not None:
+            selected.insert(self.star, "*")
         lines = [
-            f"SELECT TOP {self.k}{selected}",
+            f"SELECT TOP {self.k} {', '.join(selected)}".rstrip(),
             f"FROM {', '.join(map(quoted_name, self.inputs))} [{window_text(self.window)}]",
         ]
         if self.name is not None:
@@ -214,8 +236,15 @@ class Query:
         if self.summed:
             lines.append("BY SUM OF PROBABILITY")
         if self.order_by:
-            lines.append(f"ORDER BY {', '.join(map(str, self.order_by))}")
+            lines.append(f"ORDER BY {', '.join(map(self._ordered, self.order_by))}")
         return "\n".join([*lines, *self._small_clauses()])
+
+    def _ordered(self, term: OrderTerm) -> str:
+        """The term as text, with the stream before columns that the select list gives as names to
+        something else."""
+        hidden = aliases(self.select)
+        text = qualified(term.expression, hidden, self.stream) if hidden else term.expression.sql
+        return f"{text} {'DESC' if term.descending else 'ASC'}"
 
     def _small_clauses(self) -> list[str]:
         lines = []
@@ -236,9 +265,54 @@ class Query:
         return lines
 
 
+def selected_names(columns: Sequence[str]) -> list[str]:
+    """Those of a result's columns that were selected, whatever ``*`` stands for.
+
+    >>> selected_names(["query", "window_start", "window_end", "g", "rank", "id", "x", "score"])
+    ['id', 'x']
+    """
+    names = list(columns)
+    before = "previous_rank" if "previous_rank" in names else "rank"
+    return names[names.index(before) + 1 : names.index("score")]
+
+
 def default_name(expression: Expression) -> str:
     """The name of a result column without AS."""
     return expression.sql if expression.column is None else expression.column
+
+
+def is_plain(item: Selected) -> bool:
+    """Whether this is a column under its own name."""
+    column = item.expression.column
+    return column is not None and column.casefold() == item.name.casefold()
+
+
+def aliases(select: Sequence[Selected]) -> dict[str, Expression]:
+    """What ORDER BY can call by a name of the select list, by that name in lower case; a column
+    under its own name is no alias.
+
+    >>> aliases([Selected(Expression("a + b"), "Sum"), Selected(Expression("c"), "c")])
+    {'sum': Expression(sql='a + b')}
+    """
+    return {item.name.casefold(): item.expression for item in select if not is_plain(item)}
+
+
+def order_problem(expression: Expression) -> tuple[str, str] | None:
+    """Why records cannot be ranked by this (message, hint)."""
+    if expression.columns:
+        return None
+    return (
+        f"{shortened(expression.sql)} is the same for all records, so it ranks nothing",
+        "write a column, an expression of columns, or the number of a selected column",
+    )
+
+
+def beside_star(item: Selected) -> tuple[str, str] | None:
+    """Why this cannot be selected beside ``*`` (message, hint)."""
+    if not is_plain(item):
+        return None
+    name = quoted_name(item.name)
+    return f"{name} is one of the columns of *", f"leave it out, or write {name} AS {name}_2"
 
 
 def name_problem(name: str, taken: set[str], combined: bool = False) -> tuple[str, str] | None:

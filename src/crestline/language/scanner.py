@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 from crestline.core.errors import QueryError
 from crestline.language import literals
+from crestline.language.advice import WINDOW_FUNCTIONS
 from crestline.language.functions import ALIASES, EXTRACTED, FUNCTIONS, REFUSED
 from crestline.language.literals import TYPES, Leaf
 from crestline.language.tokens import RESERVED, Kind, Token, did_you_mean
@@ -65,6 +66,8 @@ class Scanner:
     at: int
     stream: str | None = None
     parts: list[Part] = field(default_factory=list)
+    #: Numbers of the parts that are columns without the stream before them.
+    unqualified: list[int] = field(default_factory=list)
     _open: list[_Open] = field(default_factory=list)
     _prefixes: int = 0
     _terms: int = 0
@@ -151,6 +154,8 @@ class Scanner:
                 token,
                 f"write {allowed}{names[-1].value}; fields of structures cannot be reached",
             )
+        if len(names) == 1:
+            self.unqualified.append(len(self.parts))
         return self._leaf(literals.column(names[-1].value), size)
 
     def _interval(self) -> bool:
@@ -392,7 +397,7 @@ class Scanner:
         if self._open and not hint:
             hint = f"write a comma between arguments, or close with {closer}"
         if token.keyword == "OVER":
-            hint = "an expression looks at one record: window functions are not available"
+            hint = WINDOW_FUNCTIONS
         return self._error(
             f"expected an operator or {closer} before {token.described()}", token, hint
         )

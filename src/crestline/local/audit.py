@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from crestline.core.errors import PlanError
 from crestline.language import Query
+from crestline.language.query import selected_names
 from crestline.local.metrics import Metrics
 from crestline.planner import plan
 
@@ -69,7 +70,7 @@ class Audit:
         query = self._asked[name]
         waiting = self._waiting.setdefault(name, {})
         cells = ["window_end", *(item.name for item in query.partition_by)]
-        shown = [item.name for item in query.select]
+        shown = selected_names(table.column_names)
         found: dict[_Cell, _Shown] = {}
         columns = [table.column(column).to_pylist() for column in (*cells, *shown, "score")]
         for row in zip(*columns, strict=True):

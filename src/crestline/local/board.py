@@ -554,6 +554,8 @@ def _checked(query: Query) -> Ranking:
             raise PlanError(f"{text} has no place on a board: leave it out, or run {name} alone")
     if query.emit != "CHANGES":
         raise PlanError(f"a board tells changes: write EMIT CHANGES at the end of {name}")
+    if query.star is not None:
+        raise PlanError(f"{name} selects *: a board shows columns that are named")
     for selected in query.select:
         if selected.expression.column is None:
             raise PlanError(f"{name} selects {selected.expression}: a board shows plain columns")

@@ -203,7 +203,8 @@ def check_role_types(query: Query, schema: pa.Schema, typed: bool) -> frozenset[
 
 @lru_cache(maxsize=256)
 def roles(query: Query) -> dict[str, Expression]:
-    """The expression of every role, in a fixed order."""
+    """The expression of every role, in a fixed order; ``*`` must have become columns by now."""
+    assert query.star is None, "a query meets its stream by in_full() first"
     found: dict[str, Expression] = {}
     if query.where is not None:
         found["where"] = query.where

@@ -218,12 +218,13 @@ def read_together(
 ) -> list[dict[str, Query]]:
     """Queries that share a read: those on one stream, or on the same inputs in the same order. Of
     text files a record may be bad for one query and good for another that does not read the column:
-    there, those with the same columns."""
+    there, those with the same columns, or with all."""
     groups: dict[Any, dict[str, Query]] = {}
     for name, query in queries.items():
         key: tuple[Any, ...] = (query.stream.casefold(), merging_key(query))
         if any(is_text(stream_of(query, streams, stream)) for stream in query.inputs):
-            key = (*key, frozenset(column.casefold() for column in columns_of(query)))
+            named = () if query.star is not None else columns_of(query)
+            key = (*key, query.star is None, frozenset(column.casefold() for column in named))
         groups.setdefault(key, {})[name] = query
     _check_repeatable(groups.values(), streams)
     return list(groups.values())

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from crestline.core.errors import PlanError, StateError
 from crestline.core.window import counts_rows
-from crestline.language import Query
+from crestline.language import Query, in_full
 from crestline.local.conforming import Uses, conformed, settled, widened
 from crestline.local.engine import Admission, Engine
 from crestline.local.fold import LONG_AGO
@@ -53,6 +53,7 @@ class Several:
         self._typed, self._strict, self._bounded = typed, strict, bounded
         self._keep_rejects = keep_rejects
         self._prepared = False  # for many records
+        queries = in_full(queries, schema.names)
         uses = Uses.of(queries.values(), schema)
         self.schema = settled(schema, uses)
         for variant in variants:
@@ -227,6 +228,7 @@ class Several:
     def add(self, name: str, query: Query) -> tuple[list[str], int | None]:
         """Answer one query more from now on: with whom it shares, and from which event time on it
         sees records (None: all that are pushed from now on)."""
+        query = in_full({name: query}, self.schema.names)[name]
         key = sharing_key(query)
         if key is not None and not (counts_rows(query.window) or _at_arrivals(query)):
             for engine in self._engines:
@@ -265,7 +267,7 @@ class Several:
         """The one whose ``state()`` this was."""
         schema = pa.ipc.read_schema(pa.py_buffer(state["schema"]))
         several = cls({}, schema, typed=state["typed"], strict=strict, keep_rejects=keep_rejects)
-        left = dict(queries)
+        left = in_full(queries, schema.names)  # the columns that * has had all along
         for known in state["engines"].values():
             mine = {name: left.pop(name) for name in known["queries"] if name in left}
             if len(mine) < len(known["queries"]):

@@ -81,6 +81,14 @@ _SEMANTICS = {
 }
 
 
+def columns_text(query: Query) -> str | None:
+    """What ``*`` stands for; None of a query that names its columns."""
+    if query.star is None:
+        return None
+    added = "".join(f", {item.name}" for item in query.select)
+    return f"all columns of the stream{added}"
+
+
 def semantics_text(query: Query) -> str | None:
     """What is asked of an uncertain stream, in words; None of a certain one."""
     asked = query.probability
@@ -171,6 +179,7 @@ def facts(plan: Plan) -> dict[str, Any]:
         "query": query.name or "query",
         "text": str(query),
         "window": window_text(query),
+        "columns": columns_text(query),
         "semantics": semantics_text(query),
         "rules": rules_text(query),
         "combines": combined_text(query),
@@ -196,7 +205,7 @@ def facts(plan: Plan) -> dict[str, Any]:
 
 
 #: Facts that only some queries have.
-_OPTIONAL = ("semantics", "rules", "combines", "bounds")
+_OPTIONAL = ("columns", "semantics", "rules", "combines", "bounds")
 
 
 def explain(plan: Plan, name: str | None = None) -> str:

@@ -154,7 +154,7 @@ def _why(bundle: Bundle, queries: Mapping[str, Query], name: str) -> str | None:
         "WHERE": lambda q: q.where,
         "PARTITION BY": lambda q: q.partition_by,
         "ORDER BY": lambda q: q.order_by,
-        "the selected columns": lambda q: (q.select, q.key),
+        "the selected columns": lambda q: (q.select, q.star, q.key),
         "LATENESS": lambda q: q.lateness,
         "the kind of window": lambda q: (counts_rows(q.window), q.window.on),
         "what is probable": lambda q: str(q.probability),

@@ -199,7 +199,7 @@ def sharing_key(query: Query) -> Hashable | None:
         kind = ("time", reports_every_arrival(query.window) and query.frequency is None)
     return (
         query.stream.casefold(), query.where, query.partition_by, query.order_by, query.select,
-        query.key, query.window.on, query.lateness, kind,
+        query.star, query.key, query.window.on, query.lateness, kind,
         (query.using or "DP").upper() if query.frequency is not None else None,
     )  # fmt: skip
 

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from crestline.core.errors import RecordError, SourceError
-from crestline.language import Query
+from crestline.language import Query, in_full
 from crestline.local import Metrics, Results
 from crestline.local.doubt import refuse_rules_above_one
 from crestline.local.fold import LONG_AGO
@@ -67,8 +67,10 @@ def run_bounded(
     notes: list[str] = []
     with explaining(), tempfile.TemporaryDirectory(prefix="crestline-") as scratch:
         for group in read_together(queries, streams):
-            given, noted = _opened(session, group, streams, Path(scratch))
-            notes += noted
+            inputs = _inputs(group, streams)
+            group = _in_full(group, inputs)
+            notes += _notes(group, inputs)
+            given = _opened(session, group, inputs, Path(scratch))
             with watching(session, progress):
                 found |= _run_group(given, group, strict or keep_rejects)
     if strict:
@@ -88,14 +90,38 @@ class _Found:
     metrics: Metrics
 
 
-def _opened(
-    session: SparkSession, group: dict[str, Query], streams: Mapping[str, Any], scratch: Path
-) -> tuple[FileStream, list[str]]:
-    """The group's inputs as files: what is in memory is written to some first. Also what is to be
-    said of the types of their columns."""
+#: What is given as a stream, by its name, and how it is read.
+_Inputs = dict[str, tuple[Any, Source]]
+
+
+def _inputs(group: dict[str, Query], streams: Mapping[str, Any]) -> _Inputs:
     first = next(iter(group.values()))
     data = {name: stream_of(first, streams, name) for name in first.inputs}
-    given = {name: source(data[name], name) for name in first.inputs}
+    return {name: (given, source(given, name)) for name, given in data.items()}
+
+
+def _in_full(group: dict[str, Query], inputs: _Inputs) -> dict[str, Query]:
+    """The queries with columns for ``*``, which only those of one input can have."""
+    _, given = next(iter(inputs.values()))
+    return in_full(group, given.schema.names)
+
+
+def _notes(group: dict[str, Query], inputs: _Inputs) -> list[str]:
+    """What is to be said of the types of the columns that are read."""
+    needed = {column.casefold() for query in group.values() for column in columns_of(query)}
+    return [
+        note
+        for _, given in inputs.values()
+        for note in given.notes_of(name for name in given.notes if name.casefold() in needed)
+    ]
+
+
+def _opened(
+    session: SparkSession, group: dict[str, Query], inputs: _Inputs, scratch: Path
+) -> FileStream:
+    """The group's inputs as files: what is in memory is written to some first."""
+    data = {name: data for name, (data, _) in inputs.items()}
+    given = {name: read for name, (_, read) in inputs.items()}
 
     def opened(name: str, columns: list[str]) -> FileStream:
         if isinstance(data[name], str | os.PathLike):
@@ -111,13 +137,7 @@ def _opened(
         _write(given[name], columns, set(resolve(list(times), known, name).values()), folder)
         return replace(open_files(session, folder, name, columns), typed=given[name].typed)
 
-    needed = {column.casefold() for query in group.values() for column in columns_of(query)}
-    notes = [
-        note
-        for each in given.values()
-        for note in each.notes_of(name for name in each.notes if name.casefold() in needed)
-    ]
-    return open_inputs(group, given, opened), notes
+    return open_inputs(group, given, opened)
 
 
 def _write(given: Source, columns: list[str], times: set[str], folder: Path) -> None:

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from crestline.core import state
 from crestline.core.errors import CrestlineError, PlanError, RecordError, StateError
-from crestline.language import Query
+from crestline.language import Query, in_full
 from crestline.local import Metrics
 from crestline.local.doubt import refuse_rules_above_one
 from crestline.local.session import stream_of
@@ -100,15 +100,34 @@ class Checkpoint:
                 "buckets": buckets or (BUCKETS if spread else 1),
             }
             folder.mkdir(parents=True, exist_ok=True)
-            partial = folder / _PARTIAL
-            partial.write_text(json.dumps(identity, indent=2))
-            partial.replace(file)
+            _write(folder, identity)
         except OSError as error:
-            raise StateError(
-                f"cannot write the checkpoint {folder}: {error.strerror}: name a folder that this"
-                " user may write to"
-            ) from error
+            raise _unwritable(folder, error) from error
         return cls(folder, identity)
+
+    def columns(self, names: list[str]) -> list[str]:
+        """What ``*`` stands for: these columns, or those that it stood for when the run began."""
+        if names and "columns" not in self.identity:
+            self.identity["columns"] = names
+            try:
+                _write(self.folder, self.identity)
+            except OSError as error:
+                raise _unwritable(self.folder, error) from error
+        return [str(name) for name in self.identity.get("columns", ())]
+
+
+def _write(folder: Path, identity: dict[str, Any]) -> None:
+    """Whole, or not at all."""
+    partial = folder / _PARTIAL
+    partial.write_text(json.dumps(identity, indent=2))
+    partial.replace(folder / IDENTITY)
+
+
+def _unwritable(folder: Path, error: OSError) -> StateError:
+    return StateError(
+        f"cannot write the checkpoint {folder}: {error.strerror}: name a folder that this user may"
+        " write to"
+    )
 
 
 def _check_writable(folder: Path) -> None:
@@ -221,6 +240,9 @@ class Follow:
         paths = self.path if isinstance(self.path, Mapping) else {first.stream: self.path}
         places: dict[str, str] = {name: stream_of(first, paths, name) for name in first.inputs}
         given = {name: source(os.path.abspath(path), name) for name, path in places.items()}
+        if any(query.star is not None for query in self.queries.values()):
+            columns = self.checkpoint.columns(given[first.stream].schema.names)
+            self.queries = in_full(self.queries, columns)
 
         def opened(name: str, columns: list[str]) -> FileStream:
             return open_files(

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from crestline.core.errors import PlanError
-from crestline.language import Query
+from crestline.language import Query, in_full
 from crestline.local import named_queries
 from crestline.planner import Bundle, arrange
 from crestline.spark.catalyst import Projected, arrow_schema, project
@@ -147,6 +147,7 @@ def topk(
     """
     queries = named_queries(query)
     together = one_frame(frame, queries)
+    queries = in_full(queries, together.columns)
     planned = pipeline(together, queries, buckets=buckets).merged()
     if together.isStreaming and metrics is not None:
         planned = replace(planned, outcome=_observed(planned.outcome, metrics))
@@ -172,6 +173,7 @@ def rejects(
     reading = Reading(keep_rejects=True)
     queries = named_queries(query)
     together = one_frame(frame, queries)
+    queries = in_full(queries, together.columns)
     return pipeline(together, queries, buckets=buckets, reading=reading).rejects()
 
 

@@ -1,0 +1,1 @@
+SELECT DISTINCT symbol FROM s [ROWS 9] ORDER BY price DESC

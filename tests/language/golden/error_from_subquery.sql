@@ -1,0 +1,1 @@
+SELECT TOP 3 symbol FROM (SELECT * FROM trades) [ROWS 9] ORDER BY price DESC

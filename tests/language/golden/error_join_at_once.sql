@@ -1,0 +1,1 @@
+SELECT TOP 3 x FROM s LEFT JOIN r ON s.id = r.id ORDER BY x

@@ -1,0 +1,1 @@
+SELECT TOP- 3 x FROM s [ROWS 9] ORDER BY x

@@ -1,0 +1,1 @@
+SELECT symbol FROM trades [ROWS 9] ORDER BY price DESC LIMIT 10

@@ -1,0 +1,1 @@
+SELECT TOP 3 symbol FROM trades LIMIT 10

@@ -1,0 +1,1 @@
+SELECT TOP 3 id AS key, * FROM s [ROWS 9] ORDER BY 2 DESC
