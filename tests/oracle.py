@@ -52,6 +52,10 @@ class Spec:
     where: Callable[[Record], bool] | None = field(default=None, compare=False)
     where_sql: str | None = None
     name: str | None = None
+    #: The columns of the stream: where they are what is selected, ``*`` is written.
+    columns: tuple[str, ...] = ()
+    #: Whether ORDER BY calls selected columns by their numbers.
+    numbered: bool = False
 
     def __post_init__(self) -> None:
         if self.late == "REVISE" and self.lateness is None:
@@ -75,10 +79,15 @@ class Spec:
 
     def text(self, using: str | None = None, stream: str = "s") -> str:
         """The query in the language of Crestline."""
-        terms = ", ".join(f"{quoted(c)} {'DESC' if desc else 'ASC'}" for c, desc in self.order)
+        all_columns = tuple(c for c in self.columns if c not in self.partition)
+        star = bool(all_columns) and self.select == all_columns
+        numbers = {c: str(n) for n, c in enumerate(self.select, 1) if self.numbered and not star}
+        terms = ", ".join(
+            f"{numbers.get(c, quoted(c))} {'DESC' if desc else 'ASC'}" for c, desc in self.order
+        )
         parts = [
             f"CREATE QUERY {self.name} AS" if self.name else "",
-            f"SELECT TOP {self.k} {', '.join(map(quoted, self.select))}",
+            f"SELECT TOP {self.k} {'*' if star else ', '.join(map(quoted, self.select))}",
             f"FROM {stream} [{self.window}]",
             f"WHERE {self.where_sql}" if self.where_sql else "",
             f"PARTITION BY {', '.join(map(quoted, self.partition))}" if self.partition else "",

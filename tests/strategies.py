@@ -125,6 +125,8 @@ def specs(draw: st.DrawFn, unit: int = 1, kinds: tuple[Kind, ...] = ALL_KINDS) -
         # Without it, equal times and keys with different scores would leave the counting open.
         select = ["id", *select]
     partition = draw(st.sampled_from(((), (), ("grp",), ("site", "grp"), ("site",))))
+    if draw(st.integers(0, 7)) == 7:
+        select = [name for name in SCHEMA.names if name not in partition]
     condition = draw(st.sampled_from((None,) * 8 + CONDITIONS))
     key = draw(st.sampled_from(((), ("txt",), ("flag",), ("num", "id"), ())))
     lateness = draw(st.sampled_from((None, None, None, 0, 0, 1, 3, 6)))
@@ -142,6 +144,8 @@ def specs(draw: st.DrawFn, unit: int = 1, kinds: tuple[Kind, ...] = ALL_KINDS) -
         where=condition[1] if condition else None,
         where_sql=condition[0] if condition else None,
         name=draw(st.sampled_from((None, None, "big_ones"))),
+        columns=tuple(SCHEMA.names),
+        numbered=draw(st.integers(0, 3)) == 3,
     )
 
 

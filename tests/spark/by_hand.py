@@ -15,7 +15,7 @@ from zlib import crc32
 import numpy as np
 import pyarrow as pa
 
-from crestline.language import parse
+from crestline.language import in_full, parse
 from crestline.local.gate import table_from
 from crestline.local.projection import Projection
 from crestline.spark.stages import Member, Prune, Reading, Step
@@ -41,7 +41,8 @@ class ByHand:
     rows: list[Row] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.query = parse(self.case.spec.text(self.using))
+        parsed = {"": parse(self.case.spec.text(self.using))}
+        self.query = in_full(parsed, self.case.table.schema.names)[""]
         self.projection = Projection(self.query, self.case.table.schema)
         schema = self.projection.schema
         name = self.query.name or "query"

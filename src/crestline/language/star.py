@@ -40,8 +40,10 @@ def _in_full(query: Query, names: Sequence[str]) -> Query:
     for name in names:
         if any(_means(column, name, names) for column in shown):
             continue
-        if name.casefold() in taken or name.casefold() in RESULT_COLUMNS:
-            raise _clash(query, name, "another" if name.casefold() in taken else "every result's")
+        if name.casefold() in RESULT_COLUMNS:
+            raise _clash(query, name, "every result has a column of that name")
+        if name.casefold() in taken:
+            raise _clash(query, name, "another column has that name")
         taken.add(name.casefold())
         columns.append(_selected(query, name))
     select = (*query.select[: query.star], *columns, *query.select[query.star :])
@@ -63,11 +65,10 @@ def _selected(query: Query, name: str) -> Selected:
         ) from None
 
 
-def _clash(query: Query, name: str, whose: str) -> SourceError:
+def _clash(query: Query, name: str, problem: str) -> SourceError:
     return SourceError(
-        f"stream {query.stream!r}: * has the column {name!r}, but {whose} column has that name:"
-        f" write the columns that you want instead of *, and {quoted_name(name)} AS"
-        f" {quoted_name(name + '_2')}"
+        f"stream {query.stream!r}: * has the column {name!r}, but {problem}: write the columns that"
+        f" you want instead of *, and {quoted_name(name)} AS {quoted_name(name + '_2')}"
     )
 
 

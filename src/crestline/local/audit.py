@@ -21,8 +21,8 @@ from crestline.planner import plan
 
 #: A result: the end of its window, and its partition.
 _Cell = tuple[Any, ...]
-#: What was shown, and with which scores.
-_Shown = list[tuple[Any, float]]
+#: What was shown, as text (values may be lists, or NaN), and with which scores.
+_Shown = list[tuple[str, float]]
 
 
 class Audit:
@@ -74,7 +74,7 @@ class Audit:
         found: dict[_Cell, _Shown] = {}
         columns = [table.column(column).to_pylist() for column in (*cells, *shown, "score")]
         for row in zip(*columns, strict=True):
-            cell, what = row[: len(cells)], row[len(cells) : -1]
+            cell, what = row[: len(cells)], repr(row[len(cells) : -1])
             found.setdefault(cell, []).append((what, row[-1]))
         for cell, top in found.items():
             known = waiting.get(cell)
