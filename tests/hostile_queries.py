@@ -111,7 +111,9 @@ class Asking:
         chance = self.chance
         k = chance.choice(["1", "2", "3"] * 5 + ["1000000", "10000000", "0", "1e3"])
         named = chance.choice(["", "", "", "CREATE QUERY q AS "])
-        text = f"{named}SELECT TOP {k} {self._aliased('c')} FROM s [{self._window()}]"
+        select = self._aliased("c")
+        select = chance.choice([select] * 7 + ["*", f"*, {select}", f"{select}, s.*"])
+        text = f"{named}SELECT TOP {k} {select} FROM s [{self._window()}]"
         if chance.random() < 0.3:
             text += f" WHERE {self.expression(2)}"
         if chance.random() < 0.3:
@@ -124,9 +126,9 @@ class Asking:
             asked = chance.choice(["PK_TOPK", "PT_K(0.3)", "U_KRANKS", "U_TOPK", "EXPECTED_RANK"])
             text += f" WITH PROBABILITY {self._score('`p`')}{exclusive} AS {asked}"
         if family != "incomplete" or chance.random() < 0.1:
-            text += f" ORDER BY {self._score('`x`')} {chance.choice(['', 'ASC', 'DESC'])}"
+            text += f" ORDER BY {self._ranked('`x`')} {chance.choice(['', 'ASC', 'DESC'])}"
             if chance.random() < 0.3:
-                text += f", {self._mostly_column()}"
+                text += f", {self._ranked(self._mostly_column())}"
         return text + self._small_clauses()
 
     def expression(self, depth: int) -> str:
@@ -186,6 +188,12 @@ class Asking:
 
     def _score(self, usual: str) -> str:
         return usual if self.chance.random() < 0.6 else self._mostly_column()
+
+    def _ranked(self, usual: str) -> str:
+        """Mostly a score, sometimes a name or number of the select list."""
+        if self.chance.random() < 0.8:
+            return self._score(usual)
+        return self.chance.choice(["c0", "C1", "abs(c0)", "c0 + `x`", "1", "2", "s.`x`"])
 
     def _aliased(self, prefix: str) -> str:
         many = self.chance.choice([1, 1, 2, 3])
