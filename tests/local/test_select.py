@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 
 import crestline
 from crestline.core.errors import PlanError, QueryError, SourceError, StateError
-from crestline.planner import explain_all, sharing_facts
+from crestline.language import in_full
+from crestline.local import named_queries
+from crestline.planner import arrange, explain_all, sharing_facts
 from local.engines import ask, assert_same_rows, examples, in_place, rows_of
 from oracle import Record, Spec, expect
 from strategies import SCHEMA, cases, splits, streams, to_table
@@ -116,12 +118,14 @@ def test_ties_go_by_the_columns_of_the_star_in_their_order() -> None:
 
 
 def test_queries_with_a_star_share_with_those_that_write_the_columns() -> None:
-    named = "SELECT TOP 1 id, g, x, tags FROM s [ROWS 4 SLIDE 1] ORDER BY x DESC USING NAIVE"
-    text = f"{STAR}; {STAR.replace('2 *', '1 *')}; {named}"
+    named = STAR.replace("2 *", "3 id, g, x, tags")
+    text = "; ".join([STAR, STAR.replace("2 *", "1 *"), named])
+    queries = named_queries(text)
+    assert len(arrange(in_full(queries, list(RECORDS[0])))) == 1
     results = crestline.run(text, {"s": RECORDS})
-    for number, query in enumerate(text.split("; "), 1):
+    for name, query in queries.items():
         alone = crestline.run(query, {"s": RECORDS}).to_arrow().drop_columns(["query"])
-        assert results.of(f"query_{number}").drop_columns(["query"]).equals(alone)
+        assert results.of(name).drop_columns(["query"]).equals(alone)
 
 
 def test_explain_tells_of_a_star_without_the_stream() -> None:
