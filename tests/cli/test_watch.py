@@ -61,6 +61,13 @@ def ranks(text: str) -> list[tuple[int, str, str]]:
     return [(int(rank), moved, name) for rank, moved, name in found]
 
 
+@pytest.mark.parametrize("emit", ["", " EMIT CHANGES"])
+def test_a_star_is_shown_with_the_columns_of_the_stream(emit: str) -> None:
+    run = Run(SLIDING.replace("id FROM", "* FROM") + emit)
+    run.push(records((1, "a", 1.0), (2, "b", 2.0), (6, "d", 2.5)))
+    assert re.search(r"\bts +id +x\b", run.text())
+
+
 def test_ranks_moves_and_counts_of_the_latest_result() -> None:
     run = Run(SLIDING)
     assert "the first round is on its way" in run.text()
