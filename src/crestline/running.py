@@ -9,21 +9,29 @@ from crestline.core.errors import PlanError
 from crestline.language import Query
 from crestline.local import Results, Session, named_queries, run_bounded
 from crestline.local.late import warn_of_late
+from crestline.local.sources import named_streams
 
 ENGINES = ("local", "spark")
 
 
 def run(
     query: str | Query,
-    streams: Mapping[str, Any],
+    streams: Any,
     engine: str = "local",
     strict: bool = False,
     *,
     audit: bool = False,
+    encoding: str | None = None,
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
 ) -> Results:
     """Run a query (or several, separated by ``;``) over bounded streams and return all results.
+
+    ``streams`` has an input for each stream by its name: a data frame (Arrow, pandas, Polars,
+    DuckDB, anything with ``__arrow_c_stream__``), NumPy records, columns or records in
+    dictionaries, an iterator of frames or records, or a path, or a list of paths, of files. Where
+    queries read one stream, the input alone will do. ``encoding`` is that of csv and json lines
+    files that are not UTF-8.
 
     ``engine="spark"`` runs it on Spark: ``master`` and ``conf`` as for a Spark session; an active
     session is used as it is. With ``audit`` the metrics tell how right approximate answers were:
@@ -39,6 +47,7 @@ def run(
     """
     check_engine(engine)
     queries = named_queries(query)
+    streams = named_streams(queries, streams, encoding)
     if engine == "local":
         results = run_bounded(queries, streams, strict, audit)
     elif audit:

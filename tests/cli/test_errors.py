@@ -31,7 +31,7 @@ def test_a_query_error_keeps_its_marked_place(scores: Path) -> None:
         ([TOP], 2, "add --stream s=PATH"),
         ([TOP, "--stream", "scores.csv"], 2, "is not NAME=VALUE"),
         ([TOP, "-s", "s=a.csv", "-s", "s=b.csv"], 2, "gives 's' twice"),
-        ([TOP, "-s", "s=missing.csv"], 3, "matches no parquet, csv or json lines file"),
+        ([TOP, "-s", "s=missing.csv"], 3, "there is no file or folder"),
         ([TOP, "-s", "s={scores}", "--engine", "abacus"], 2, "no engine 'abacus'"),
         ([TOP, "-s", "s={scores}", "--conf", "spark.x"], 2, "is not NAME=VALUE"),
         ([TOP, "-s", "s={scores}", "--engine", "local", "--conf", "a=b"], 2, "--conf is for Spark"),

@@ -83,14 +83,14 @@ def test_a_file_that_is_read_is_not_written(
 
 
 def refuse_to_open(monkeypatch: pytest.MonkeyPatch) -> None:
-    from crestline.local import sources
+    from crestline.local.sources import opening
     from crestline.spark import session
 
     def never(*arguments: object) -> None:
         raise AssertionError("something was opened")
 
     monkeypatch.setattr(session, "start", never)
-    monkeypatch.setattr(sources, "_files", never)
+    monkeypatch.setattr(opening, "path_source", never)
 
 
 @pytest.mark.parametrize(

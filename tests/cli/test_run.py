@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import crestline as library
-from cli.command import BEST, SCORES, TOP, left_behind, run_here, write_scores
+from cli.command import BEST, SCORES, TOP, crestline, left_behind, run_here, write_scores
 
 
 @pytest.fixture
@@ -280,3 +280,34 @@ def test_a_warning_is_told_in_any_case(weeks: Path, tmp_path: Path) -> None:
     assert f"last: 7 of 14 records (50%) came late and were dropped: {SUFFICES}" in both.stderr
     fine = json.loads(run_here(DAILY, "-s", stream, "--json").stderr)
     assert fine["queries"][0]["warning"] is None
+
+
+# --- standard input and encodings ----------------------------------------------------------------
+
+
+def test_a_stream_from_stdin(tmp_path: Path) -> None:
+    for text in (
+        "".join(json.dumps({"id": name, "x": x}) + "\n" for name, x in SCORES),
+        "id;x\n" + "".join(f"{name};{x}\n" for name, x in SCORES),
+    ):
+        out = tmp_path / "top.jsonl"
+        run_here(TOP, "-s", "s=-", "--out", out, stdin=text)
+        assert [json.loads(line)["id"] for line in out.read_text().splitlines()] == BEST
+
+
+def test_stdin_cannot_be_two_things() -> None:
+    assert "both be stdin" in run_here("-", "-s", "s=-", stdin=TOP, code=2).stderr
+    assert "--follow" in crestline("run", TOP, "-s", "s=-", "--follow", stdin="", code=2).stderr
+
+
+def test_an_encoding(tmp_path: Path) -> None:
+    path, out = tmp_path / "s.csv", tmp_path / "top.jsonl"
+    path.write_bytes("id,x\nMüller,1\nb,2\nc,3\n".encode("latin-1"))
+    told = run_here(TOP, "-s", f"s={path}", "--out", out).stderr
+    assert "not UTF-8 text" in told
+    assert "--encoding latin-1" in told
+    run_here(TOP, "-s", f"s={path}", "--out", out, "--encoding", "latin-1")
+    assert [json.loads(line)["id"] for line in out.read_text().splitlines()] == ["c", "b"]
+    assert "no encoding" in run_here(TOP, "-s", f"s={path}", "--encoding", "x", code=3).stderr
+    on_spark = ["run", TOP, "-s", f"s={path}", "--engine", "spark", "--encoding", "latin-1"]
+    assert "--engine local" in crestline(*on_spark, code=2).stderr

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from crestline.cli.errors import Misuse
 
@@ -17,7 +17,7 @@ class Request:
     """Queries over streams, and where their rows go."""
 
     queries: Mapping[str, Query]
-    streams: Mapping[str, str]
+    streams: Mapping[str, Any]
     out: str | None = None
     rejects: str | None = None
     strict: bool = False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -29,8 +30,17 @@ def run(
         list[str] | None,
         typer.Option(
             "--stream", "-s", metavar="NAME=PATH",
-            help="What a stream's name stands for: a file, a folder or a 'glob*' of parquet, csv or"
-            " json lines. Repeat it for several streams.",
+            help="What a stream's name stands for: a file, a folder (hive-partitioned, too) or a"
+            " 'glob*' of parquet, csv or json lines, also compressed (.gz, .zst, .bz2, .xz); - is"
+            " stdin. Repeat it for several streams.",
+        ),
+    ] = None,
+    encoding: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="The encoding of csv and json lines files that are not UTF-8, such as latin-1,"
+            " cp1252 or utf-16 (with --engine local).",
         ),
     ] = None,
     engine: Annotated[
@@ -146,6 +156,7 @@ def run(
       crestline run --query top.sql -s 'trades=day-*.csv' --out top.parquet
       echo 'SELECT TOP 3 id FROM s [ROWS 1000 SLIDE 100] ORDER BY x DESC' |
         crestline run - -s s=scores.jsonl --engine local --json --out top.jsonl
+      gunzip -c day.csv.gz | crestline run --query top.sql -s trades=-
       crestline run --query top.sql -s trades=incoming/ --follow
       crestline run --query top.sql -s trades=incoming/ --follow \\
         --checkpoint remembered/ --out top.jsonl --rejects bad.csv
@@ -157,6 +168,12 @@ def run(
     settings = pairs(conf or [], "--conf", "spark.driver.memory=4g")
     if audit and engine != "local":
         raise Misuse("--audit runs in this process: add --engine local")
+    if encoding is not None and engine != "local":
+        raise Misuse("--encoding is for a run in this process: add --engine local")
+    if "-" in streams.values() and "-" in (query, query_file):
+        raise Misuse("the query and a stream cannot both be stdin: put the query into a file")
+    if follow and ("-" in streams.values() or encoding is not None):
+        raise Misuse("--follow follows folders of UTF-8 files: leave out --encoding and stdin (-)")
     _check_options(
         engine, follow,
         {"--master": master, "--conf": conf},
@@ -165,12 +182,14 @@ def run(
     from crestline.cli.places import check_run
     from crestline.cli.request import Request
     from crestline.local import named_queries
+    from crestline.local.sources import with_paths
 
     request = Request(
         named_queries(text), streams, out, rejects, strict, as_json, quiet, show, master, settings,
         audit,
     )  # fmt: skip
     check_run(request, follow, checkpoint, query_file)
+    request = replace(request, streams=with_paths(streams, encoding))
     _tell(_run(request, engine, follow, checkpoint, trigger, files_per_round), request)
 
 

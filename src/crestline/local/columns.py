@@ -55,12 +55,22 @@ def usable(
     try:
         if pa.types.is_run_end_encoded(column.type):
             column = pc.run_end_decode(column)
+        elif pa.types.is_dictionary(column.type):  # nothing gathers views
+            column = _decoded(column, wanted)
         return column.cast(wanted)
     except pa.ArrowException:
         raise SourceError(
             f"stream {stream!r}: the column {name} of type {column.type} cannot be read as"
             f" {wanted}: convert it before it comes in"
         ) from None
+
+
+def _decoded(
+    column: pa.DictionaryArray | pa.ChunkedArray, wanted: pa.DataType
+) -> pa.Array | pa.ChunkedArray:
+    if isinstance(column, pa.ChunkedArray):
+        return pa.chunked_array([_decoded(chunk, wanted) for chunk in column.chunks], wanted)
+    return column.dictionary.cast(wanted).take(column.indices)
 
 
 def _inside(kind: pa.DataType) -> pa.DataType:

@@ -242,6 +242,30 @@ def _reader(kind: pa.DataType, reading: bool) -> Callable[[str], Any]:
     return lambda text: None
 
 
+def read_texts(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """Numbers or timestamps from a column of texts, NULL where a text is none."""
+    if pa.types.is_timestamp(kind):
+        try:
+            return _read_moments(column, kind)
+        except pa.ArrowInvalid:  # some text is unusual: each by itself
+            pass
+    return pa.chunked_array([pa.array([read_text(v, kind) for v in column.to_pylist()], kind)])
+
+
+def _read_moments(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """As ``read_moment`` for a whole column; ArrowInvalid unless all are plain times."""
+    texts = pc.utf8_trim_whitespace(column)
+    zoned = pc.match_substring_regex(pc.utf8_slice_codeunits(texts, 10), "[Z+-]")
+    as_they_are = pc.or_(zoned, pc.less_equal(pc.utf8_length(texts), 10))
+    marked = pc.binary_join_element_wise(
+        texts, pa.scalar("Z", texts.type), pa.scalar("", texts.type)
+    )
+    moments = pc.cast(pc.if_else(as_they_are, texts, marked), pa.timestamp(kind.unit, "UTC"))
+    if pc.any(pc.less(pc.year(moments), 1)).as_py():  # Python has no word for it
+        raise pa.ArrowInvalid("a year before 1")
+    return moments.cast(kind)
+
+
 def read_text(text: str | None, kind: pa.DataType) -> Any:
     """A number or a timestamp from text, or None."""
     if text is None:

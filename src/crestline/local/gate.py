@@ -16,7 +16,7 @@ from crestline.core.window import TIME_LIMIT
 from crestline.kernels.order import has_nan
 from crestline.language import Query
 from crestline.local.conforming import Misfit
-from crestline.local.fitting import MOMENT, bare_type, fit, plain_type, read_text
+from crestline.local.fitting import MOMENT, bare_type, fit, plain_type, read_texts
 from crestline.local.projection import roles
 from crestline.types import Bools, Floats, Ints
 
@@ -347,8 +347,7 @@ class Gate:
             return given
         if pa.types.is_dictionary(given.type):
             given = given.cast(given.type.value_type)
-        values = [read_text(value, kind) for value in given.to_pylist()]
-        return pa.chunked_array([pa.array(values, kind)])
+        return read_texts(given, kind)
 
     def _nulls(
         self,

@@ -25,7 +25,7 @@ from crestline.core.asks import LONG_AGO
 from crestline.core.errors import SourceError
 from crestline.language import Expression, Query
 from crestline.language.tokens import quoted_name
-from crestline.local.fitting import bare_type, fit, is_number, read_text, wider
+from crestline.local.fitting import bare_type, fit, is_number, read_texts, wider
 from crestline.local.gate import REJECTS
 from crestline.local.horizon import NEVER, earliest_in
 from crestline.local.projection import closed_connection, compute, resolve
@@ -273,7 +273,7 @@ def _read(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     """Text as the gate reads it; anything else as it is."""
     if not pa.types.is_string(values.type):
         return values
-    return pa.chunked_array([pa.array([read_text(v, kind) for v in values.to_pylist()], kind)])
+    return read_texts(values, kind)
 
 
 def _valid(values: pa.ChunkedArray) -> Bools:

@@ -192,7 +192,8 @@ def check_role_types(query: Query, schema: pa.Schema, typed: bool) -> frozenset[
         if any(test(kind) for test in tests):
             continue
         name = roles(query)[role].sql
-        if not typed and _is_text(kind) and role != "where":
+        # A frame may have its times as texts, whatever made it.
+        if _is_text(kind) and (role == "time" or (not typed and role != "where")):
             texts.add(role)
             continue
         raise SourceError(
@@ -276,6 +277,7 @@ def _missing(name: str, schema: pa.Schema, stream: str) -> SourceError:
     close = get_close_matches(name, schema.names, n=1)
     advice = f"did you mean {close[0]!r}? " if close else ""
     columns = ", ".join(schema.names) if schema.names else "none"
-    several = schema.names.count(name) > 1
-    problem = f"has several columns {name!r}" if several else f"has no column {name!r}"
+    problem = f"has no column {name!r}"
+    if sum(given.casefold() == name.casefold() for given in schema.names) > 1:
+        problem, advice = f"has several columns {name!r}", "rename all but one, "
     return SourceError(f"stream {stream!r} {problem}: {advice}its columns are {columns}")

@@ -29,7 +29,7 @@ from crestline.local.merging import merged, merging_key, tagged, tagged_schema
 from crestline.local.metrics import Metrics
 from crestline.local.projection import columns_of, resolve
 from crestline.local.several import Several
-from crestline.local.sources import Source, source
+from crestline.local.sources import Source, is_path, is_paths, source
 from crestline.local.views import Named
 from crestline.planner import plan
 
@@ -248,9 +248,11 @@ def _check_repeatable(groups: Iterable[dict[str, Query]], streams: Mapping[str, 
 
 def is_text(data: Any) -> bool:
     """Whether a stream is read from text files, where types are only inferred."""
-    if not isinstance(data, str | os.PathLike):
+    if is_paths(data):
+        return any(is_text(path) for path in data)
+    if not is_path(data):
         return False
-    if str(data).endswith((".parquet", ".pq")):
+    if os.fspath(data).endswith((".parquet", ".pq")):
         return False
     folder = Path(os.fspath(data))
     return not (folder.is_dir() and any(folder.rglob("*.parquet")))
@@ -275,6 +277,10 @@ def _alone(method: Callable[Concatenate[Session, P], R]) -> Callable[Concatenate
 class Session:
     """Queries that stand: push records, take the results as they fall due.
 
+    ``with crestline.open(...) as session`` closes the session at the end of the block: nothing can
+    be pushed any more. It does not ``finish`` it, since rows that are still due would be lost: call
+    ``finish()`` inside the block for them. Counts, rejects and ``snapshot()`` stay readable.
+
     Threads may share a session: each call waits until the one before it is done. Sessions of
     their own run side by side.
     """
@@ -290,6 +296,7 @@ class Session:
         self._strict, self._keep_rejects = strict, keep_rejects
         self._lock = RLock()
         self._broken: str | None = None
+        self._closed = False
         self._waiting = dict(queries)  # queries whose stream has not been seen yet
         self._runs: dict[str, Several] = {}
         self._rejects = REJECTS.empty_table()
@@ -332,7 +339,7 @@ class Session:
 
     @_alone
     def push(self, data: Any, stream: str | None = None) -> pa.Table:
-        """Take records in (whatever ``run`` takes as a stream, or one dictionary) and return the
+        """Take records in (whatever ``run`` takes as a stream, or one record) and return the
         result rows that are due now. Where queries read several streams, say which one this is.
 
         Types may differ from push to push: a column widens without loss, which ``log`` tells, and a
@@ -340,9 +347,8 @@ class Session:
         session is as it was before.
 
         A query of several inputs takes records as they are pushed: in which order is up to you."""
+        self._check_open()
         stream = self._stream(stream)
-        if isinstance(data, dict):
-            data = [data]
         readers = self._readers(stream)
         if len(readers) > 1 and isinstance(data, Iterator | pa.RecordBatchReader):
             data = tuple(data)
@@ -428,9 +434,9 @@ class Session:
         """The run and the batches for it; None as long as not even the columns are known."""
         run = self._runs.get(key)
         given = source(data, stream, () if run is None else run.columns)
+        if not given.schema.names:
+            return None
         if run is None:
-            if not given.schema.names:
-                return None
             run = self._begin(key, query, given)
         if query.others:
             return _Part(run, _tagged(given, run, query, stream), given.typed)
@@ -472,8 +478,28 @@ class Session:
     @_alone
     def finish(self) -> pa.Table:
         """Declare the streams over and return what is still due."""
+        self._check_open()
         with self._breaking():
             return _joined([self._table(run, list(run.finish())) for run in self._runs.values()])
+
+    @_alone
+    def close(self) -> None:
+        """Take in nothing more. What is still due is not told: ``finish`` does that."""
+        self._closed = True
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        with self._lock:
+            self._closed = True
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise CrestlineError(
+                "this session is closed: open a new one, with state=session.snapshot() to go on"
+                " from where it stopped"
+            )
 
     # -- queries that come and go -------------------------------------------------------------
 
@@ -485,6 +511,7 @@ class Session:
         with queries that stand already, it begins with the first pane that no record is in yet;
         ``log`` tells with whom it shares and from when on.
         """
+        self._check_open()
         added = named_queries(query, name, taken=self.queries)
         for each in added.values():
             plan(each)
@@ -515,6 +542,7 @@ class Session:
     @_alone
     def remove(self, name: str) -> None:
         """Let a query stand no more; those it shared with go on."""
+        self._check_open()
         if name in self._waiting:
             del self._waiting[name]
             self.log.append(f"{name} was removed")

@@ -8,7 +8,6 @@ record in its place.
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
@@ -29,7 +28,7 @@ from crestline.local.fold import LONG_AGO
 from crestline.local.gate import REJECTS
 from crestline.local.projection import columns_of, resolve
 from crestline.local.session import read_together, stream_of
-from crestline.local.sources import Source, source
+from crestline.local.sources import Source, is_path, is_paths, source
 from crestline.planner import arrange
 from crestline.spark.failures import explaining
 from crestline.spark.files import (
@@ -124,7 +123,7 @@ def _opened(
     given = {name: read for name, (_, read) in inputs.items()}
 
     def opened(name: str, columns: list[str]) -> FileStream:
-        if isinstance(data[name], str | os.PathLike):
+        if is_path(data[name]) or is_paths(data[name]):
             return open_files(session, data[name], name, columns)
         folder = scratch / str(len(list(scratch.iterdir())))
         folder.mkdir()

@@ -14,7 +14,8 @@ from __future__ import annotations
 import os
 import time
 import unicodedata
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from urllib.parse import quote as percent_encode
 
 import pyarrow as pa
@@ -23,7 +24,13 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from crestline.core.errors import SourceError
-from crestline.local.sources import find_files, source
+from crestline.local.sources import (
+    compression,
+    encoding_of,
+    ending_of,
+    find_files,
+    source,
+)
 from crestline.spark.formats.csv import csv_scans
 from crestline.spark.formats.jsonlines import json_scans
 from crestline.spark.formats.parquet import parquet_scans
@@ -76,23 +83,28 @@ class FileStream:
 
 def open_files(
     session: SparkSession,
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     stream: str,
     columns: list[str],
     *,
     follow: bool = False,
     files_per_trigger: int | None = None,
 ) -> FileStream:
-    """A file, a folder or a glob, once or, with ``follow``, together with all that appears there.
+    """A file, a folder or a glob, or a list of them; once or, with ``follow``, a single one
+    together with all that appears there.
 
     Files that are followed must have the layout of the first (for csv also the order of its
     columns). Names that begin with ``.`` or ``_`` are skipped: write under such a name and rename,
     because a file is read as soon as it is seen.
     """
-    place = os.path.abspath(path) if "://" not in os.fspath(path) else os.fspath(path)
-    given = source(place, stream)
-    files = find_files(place, stream)
-    ending = _ending(files[0])
+    paths = [path] if isinstance(path, str | os.PathLike) else list(path)
+    places = [os.fspath(p) if "://" in os.fspath(p) else os.path.abspath(p) for p in paths]
+    given = source(places, stream)
+    files = [file for each in places for file in find_files(each, stream)]
+    _check_readable(paths, files, [name for name in columns if name in given.spelled], stream)
+    stored = pa.schema([field for field in given.schema if field.name not in given.spelled])
+    given = replace(given, schema=stored)
+    ending = ending_of(files[0])
     if ending not in _PARQUET:
         files = [file for file in files if os.path.getsize(file)]
     if not files:
@@ -112,12 +124,31 @@ def open_files(
     else:
         scans = json_scans(files[:1] if follow else files, schema, ending, stream)
     if follow:
-        frame = _follow(session, place, scans[0], ending, files_per_trigger)
+        frame = _follow(session, places[0], scans[0], ending, files_per_trigger)
     else:
         frame = _read(session, scans, files)
     kept = [name for name in frame.columns if name not in schema.names]
     frame = frame.select(*[column_named(name) for name in [*columns, *kept]])
     return FileStream(pa.schema([schema.field(name) for name in columns]), given.typed, frame)
+
+
+def _check_readable(
+    paths: Sequence[object], files: list[str], spelled: list[str], stream: str
+) -> None:
+    """Raise SourceError for what only the in-process engine reads."""
+    compressed = next((c for c in map(compression, files) if c not in ("", ".gz")), None)
+    problem = None
+    if encoding_of(paths) is not None:
+        problem = "text in another encoding than UTF-8"
+    elif compressed is not None:
+        problem = f"{compressed} files"
+    elif spelled:
+        problem = f"the column {spelled[0]!r}, which only the names of folders spell,"
+    if problem is not None:
+        raise SourceError(
+            f"stream {stream!r}: {problem} can be read in one process only: use engine='local'"
+            " (--engine local)"
+        )
 
 
 def wait_for_files(path: str | os.PathLike[str], stream: str, patience: float) -> list[str]:
@@ -144,10 +175,6 @@ def _nothing(session: SparkSession, columns: list[str]) -> DataFrame:
     place = len(columns)
     fields.insert(place, T.StructField(CHUNK, T.LongType()))
     return session.createDataFrame([], T.StructType(fields))
-
-
-def _ending(file: str) -> str:
-    return os.path.splitext(file.removesuffix(".gz"))[1].lower()
 
 
 # -- bounded -----------------------------------------------------------------------------------
