@@ -324,6 +324,8 @@ async def later() -> AsyncIterator[int]:
         (None, "is of type NoneType"),
         (b"name,val", "is of type bytes"),
         ([1, 2], "yields int"),
+        ([("a", 1)], "yields tuple: .* dictionaries, which name the columns"),
+        ([["a", "b"]], "yields list"),
         (pd.Series([1.0]), "one column: give a data frame"),
         (pl.Series([1.0]), "one column: give a data frame"),
         (np.ones(3), "array without names"),

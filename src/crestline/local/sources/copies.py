@@ -30,7 +30,7 @@ COMPRESSIONS = {
 }  # fmt: skip
 _BY_DUCKDB = (".gz", ".zst")
 _BROKEN = (OSError, EOFError, lzma.LZMAError, zlib.error, pa.ArrowException)
-_PIECE = 1 << 20
+_PIECE, _START = 1 << 20, 1 << 16
 NAME_ENCODING = "name its encoding, such as encoding='latin-1' (--encoding latin-1)"
 
 
@@ -74,7 +74,7 @@ def readable(files: list[str], stream: str, encoding: str | None, *, marked: boo
     for number, file in enumerate(files):
         try:
             with _opened(file) as given:
-                start = given.read(_PIECE)
+                start = given.read(_START)
             spelled = encoding
             if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
                 spelled = encoding or "utf-16"
@@ -180,7 +180,7 @@ def _kind_of(file: str) -> str:
         return ".parquet"
     ending = next((e for e, mark in COMPRESSIONS.items() if start.startswith(mark)), "")
     with _opened(file, ending) as given:
-        start = given.read(4096)
+        start = given.read(_START)
     for mark in (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
         start = start.removeprefix(mark)
     start = start.replace(b"\0", b"").lstrip()  # every other byte of UTF-16

@@ -106,10 +106,11 @@ def _is_frame(item: Any) -> bool:
 def _part(item: Any, stream: str, columns: Sequence[str]) -> Source:
     if is_path(item):
         raise SourceError(f"stream {stream!r} yields paths: give them as a list")
-    part = _opened(item, stream, columns)
+    bare = isinstance(item, list | tuple) and any(as_record(each) is None for each in item)
+    part = None if bare else _opened(item, stream, columns)
     if part is None:
         raise SourceError(
-            f"stream {stream!r} yields {type(item).__name__}: yield data frames, Arrow batches or"
-            " dictionaries"
+            f"stream {stream!r} yields {type(item).__name__}: yield data frames, Arrow batches, or"
+            " dictionaries, which name the columns"
         )
     return part

@@ -1,0 +1,64 @@
+"""Inputs that are no path go through the same conversion as in one process; others are told."""
+
+from __future__ import annotations
+
+import bz2
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import polars as pl
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+
+import crestline
+from crestline.core.errors import SourceError
+from local.engines import rejects_of, rows_of
+
+QUERY = "SELECT TOP 2 id FROM s [RANGE 10 SECONDS SLIDE 5 SECONDS ON ts] ORDER BY x DESC"
+RECORDS = [
+    {"id": n, "ts": f"2024-05-01T09:00:{n:02}", "x": None if n == 7 else n * 7 % 11}
+    for n in range(30)
+]
+FORMS: dict[str, Callable[[], Any]] = {
+    "generator": lambda: iter(RECORDS),
+    "columns": lambda: pl.DataFrame(RECORDS).to_dict(as_series=False),
+    "LazyFrame": lambda: pl.LazyFrame(RECORDS),
+    "DuckDB relation": lambda: duckdb.connect().from_arrow(pa.Table.from_pylist(RECORDS)),
+}
+
+
+@pytest.mark.parametrize("form", list(FORMS))
+def test_what_is_in_memory_is_read_as_in_one_process(spark: Any, form: str) -> None:
+    wanted = crestline.run(QUERY, RECORDS)
+    found = crestline.run(QUERY, FORMS[form](), engine="spark")
+    assert rows_of(found.to_arrow()) == rows_of(wanted.to_arrow())
+    assert rejects_of(found) == rejects_of(wanted) != []
+
+
+def test_a_list_of_paths(spark: Any, tmp_path: Path) -> None:
+    paths = [tmp_path / f"{name}.csv" for name in "ba"]
+    for number, path in enumerate(paths):
+        pyarrow.csv.write_csv(pa.Table.from_pylist(RECORDS[15 * number :][:15]), path)
+    wanted = crestline.run(QUERY, RECORDS)
+    found = crestline.run(QUERY, paths, engine="spark")
+    assert rows_of(found.to_arrow()) == rows_of(wanted.to_arrow())
+    assert rejects_of(found) == rejects_of(wanted)
+
+
+def test_what_only_one_process_reads_is_told(spark: Any, tmp_path: Path) -> None:
+    folder = tmp_path / "data" / "region=north"
+    folder.mkdir(parents=True)
+    pyarrow.csv.write_csv(pa.Table.from_pylist(RECORDS), folder / "s.csv")
+    assert len(crestline.run(QUERY, tmp_path / "data", engine="spark")) > 0
+    by_region = QUERY.replace(" ORDER", " PARTITION BY region ORDER")
+    with pytest.raises(SourceError, match="'region', which only the names of folders .*local"):
+        crestline.run(by_region, tmp_path / "data", engine="spark")
+    with pytest.raises(SourceError, match="another encoding than UTF-8 .*engine='local'"):
+        crestline.run(QUERY, tmp_path / "data", engine="spark", encoding="latin-1")
+    packed = tmp_path / "s.csv.bz2"
+    packed.write_bytes(bz2.compress((folder / "s.csv").read_bytes()))
+    with pytest.raises(SourceError, match=".bz2 files .*engine='local'"):
+        crestline.run(QUERY, packed, engine="spark")
