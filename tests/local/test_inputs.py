@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import csv
 import dataclasses
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import duckdb
@@ -189,6 +191,16 @@ def test_a_generator_is_read_once_and_as_it_comes() -> None:
     assert sum(batch.num_rows for batch in first.read(["id"])) == 25_000
 
 
+def test_readers_of_csv_yield_frames_or_records(tmp_path: Path) -> None:
+    path = tmp_path / "s.csv"
+    pd.DataFrame(dicts(ts=iso)).to_csv(path, index=False)
+    assert plain(crestline.run(TIMED, pd.read_csv(path, chunksize=7))) == WANTED[TIMED]
+    with path.open() as opened:
+        rows, rejects = plain(crestline.run(TIMED, csv.DictReader(opened)))
+    assert rows == WANTED[TIMED][0]
+    assert [row for row, _, _ in rejects] == [row for row, _, _ in WANTED[TIMED][1]]
+
+
 # --- values that are awkward ---------------------------------------------------------------------
 
 ANY = "SELECT TOP 5 c FROM s [ROWS 5] ORDER BY val DESC"
@@ -284,6 +296,8 @@ def test_integers_of_128_bits() -> None:
 def test_a_dictionary_of_the_wrong_name_tells_both_names() -> None:
     with pytest.raises(SourceError, match="reads the stream 's', but the streams given are 't'"):
         crestline.run(TIMED, {"t": table()})
+    with pytest.raises(SourceError, match="the streams given are '1'"):
+        crestline.run(TIMED, {1: table()})
 
 
 def test_a_column_that_is_called_like_the_stream() -> None:
@@ -351,7 +365,7 @@ def test_a_frame_that_cannot_be_computed() -> None:
         crestline.run(COUNTED, lazy)
 
 
-def test_a_file_that_is_open_is_refused(tmp_path: Any) -> None:
+def test_a_file_that_is_open_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "s.csv"
     path.write_text("name,val\na,1\n")
     with path.open() as opened, pytest.raises(SourceError, match="give its path"):

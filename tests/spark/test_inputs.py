@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import bz2
+import io
+import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -46,6 +49,13 @@ def test_a_list_of_paths(spark: Any, tmp_path: Path) -> None:
     found = crestline.run(QUERY, paths, engine="spark")
     assert rows_of(found.to_arrow()) == rows_of(wanted.to_arrow())
     assert rejects_of(found) == rejects_of(wanted)
+
+
+def test_standard_input(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = "".join(json.dumps(record) + "\n" for record in RECORDS)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines.encode())))
+    found = crestline.run(QUERY, "-", engine="spark")
+    assert rows_of(found.to_arrow()) == rows_of(crestline.run(QUERY, RECORDS).to_arrow())
 
 
 def test_what_only_one_process_reads_is_told(spark: Any, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ def named_streams(
     names = list(dict.fromkeys(name for q in queries.values() for name in q.inputs))
     single = {name.casefold() for name in names}
     if _by_name(queries, single, data):
-        streams = dict(data)
+        streams = {str(name): stream for name, stream in data.items()}
     elif len(single) == 1:
         streams = {names[0]: data}
     else:

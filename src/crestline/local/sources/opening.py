@@ -65,7 +65,7 @@ def _items(data: Any, stream: str) -> Iterator[Any] | None:
             f"stream {stream!r} is asynchronous: open a session and write"
             " 'async for batch in stream: rows = session.push(batch)'"
         )
-    if hasattr(data, "read"):
+    if hasattr(data, "readline"):
         raise SourceError(f"stream {stream!r} is an open file: give its path")
     plain = isinstance(data, Iterable) and not isinstance(data, bytes | bytearray)
     return iter(data) if plain else None
