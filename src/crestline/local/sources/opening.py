@@ -39,7 +39,7 @@ def _opened(data: Any, stream: str, columns: Sequence[str]) -> Source | None:
         return found
     record = as_record(data)
     if record is not None:
-        if record and all(is_column(values) for values in record.values()):
+        if _is_frame(record):
             return column_source(record, stream)
         return table_source(from_dicts([record], columns), typed=False)
     if isinstance(data, list) and all(isinstance(item, Mapping) for item in data):
