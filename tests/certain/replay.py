@@ -3,7 +3,6 @@ the kernels give the same as plain Python."""
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -128,7 +127,3 @@ def replay(seed: int, streams: int) -> list[Rows]:
             if stream.supports(operator):
                 found.append(stream.through(operator, check=False))
     return found
-
-
-if __name__ == "__main__":
-    print(replay(int(sys.argv[1]), int(sys.argv[2])))

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
@@ -16,6 +12,7 @@ from hypothesis import strategies as st
 from certain.replay import ARRIVALS, OPERATORS, Stream, replay
 from crestline.certain import SMA, MinTopK, Naive, PreTopK
 from crestline.core.errors import CrestlineError
+from tiers import TIERS, in_tier
 
 
 @pytest.mark.parametrize("operator", OPERATORS)
@@ -69,16 +66,11 @@ def test_only_changes_leaves_out_repetitions_only(operator: type, seed: int) -> 
 
 
 def test_kernels_equal_plain_python() -> None:
-    """The same streams with the compiler switched off, in a process of its own."""
-    program = Path(__file__).with_name("replay.py")
-    plain = subprocess.run(
-        [sys.executable, str(program), "7", "40"],
-        env=os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert plain.stdout.strip() == str(replay(7, 40))
+    told = []
+    for tier in TIERS:
+        with in_tier(tier):
+            told.append(str(replay(7, 40)))
+    assert told[0] == told[1] == told[2]
 
 
 def test_input_is_not_touched() -> None:

@@ -1,4 +1,5 @@
-"""Every universal check crossed with every catalogued algorithm."""
+"""Every universal check crossed with every catalogued algorithm, on both tiers of kernels and
+across the switch from one to the other."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 
 from local.checks import UNIVERSAL, Check
 from local.engines import Algorithm, catalogue, examples, kinds_of
+from tiers import TIERS, in_tier
 
 CROSSED = [
     pytest.param(algorithm, check, count, id=f"{algorithm.name}-{check.__name__}")
@@ -23,7 +25,8 @@ def test_every_algorithm(algorithm: Algorithm, check: Check, count: int) -> None
     @examples(count)
     @given(st.data())
     def holds(data: st.DataObject) -> None:
-        check(algorithm, data.draw)
+        with in_tier(data.draw(st.sampled_from(TIERS))):
+            check(algorithm, data.draw)
 
     holds()
 
@@ -34,7 +37,8 @@ def test_every_algorithm_at_length(algorithm: Algorithm, check: Check, count: in
     @examples(count)
     @given(st.data())
     def holds(data: st.DataObject) -> None:
-        check(algorithm, data.draw)
+        with in_tier(data.draw(st.sampled_from(TIERS))):
+            check(algorithm, data.draw)
 
     holds()
 

@@ -3,7 +3,6 @@ program, to see that the kernels give the same as plain Python."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -538,7 +537,3 @@ def replay(seed: int, streams: int) -> list[Snapshots]:
         stream = Stream.random(rng, QUESTIONS[number % len(QUESTIONS)])
         found += [through(stream, operator, check=False) for operator in operators().values()]
     return found
-
-
-if __name__ == "__main__":
-    print(replay(int(sys.argv[1]), int(sys.argv[2])))

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from crestline.kernels.objects import LONG_AGO, mixed
+from crestline.kernels.product import product
 from crestline.kernels.tiers import kernel
 from crestline.types import Records
 
@@ -30,7 +31,7 @@ def new_guard(room: int) -> Records:
 
 @kernel
 def _with_stream(high: int, stream: int) -> int:
-    return int(high) ^ (((int(stream) + 1) * _GOLDEN) & _ALL)
+    return int(high) ^ product(int(stream) + 1, _GOLDEN)
 
 
 @kernel

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from crestline.kernels.product import product
 from crestline.kernels.tiers import kernel
 from crestline.types import Bytes, Floats, Ints
 
@@ -17,7 +18,7 @@ _FIRST, _SECOND = 0x1E3779B97F4A7C15, 0x2545F4914F6CDD1D
 
 @kernel
 def _stirred(h: int, factor: int) -> int:
-    h = ((h ^ (h >> 31)) * factor) & _ALL
+    h = product(h ^ (h >> 31), factor)
     return h ^ (h >> 29)
 
 
@@ -33,9 +34,9 @@ def text_keys(offsets: Ints, data: Bytes) -> tuple[Ints, Ints, Ints]:
         a, b, begins = stop - start + 1, (stop - start + 7) * 31, 0
         for j in range(start, stop):
             byte = int(data[j])
-            a = ((a ^ byte) * _FIRST + 1) & _ALL
+            a = product(a ^ byte, _FIRST) ^ 1
             a ^= a >> 23
-            b = ((b + byte) * _SECOND + 3) & _ALL
+            b = product(b ^ byte, _SECOND) ^ 3
             b ^= b >> 27
         for j in range(start, start + 8):
             begins = begins * 256 + (int(data[j]) if j < stop else 0) - (128 if j == start else 0)

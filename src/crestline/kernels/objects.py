@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from crestline.kernels.product import product
 from crestline.kernels.tiers import kernel
 from crestline.types import Ints, Places, Records
 
@@ -52,9 +53,9 @@ _ALL = (1 << 63) - 1
 @kernel
 def mixed(high: int, low: int) -> int:
     """A number, not negative, that depends on every bit of both."""
-    h = (int(high) ^ (int(low) * _ODD)) & _ALL
-    h = ((h ^ (h >> 32)) * _GOLDEN) & _ALL
-    h = ((h ^ (h >> 29)) * _ODD) & _ALL
+    h = (int(high) & _ALL) ^ product(int(low) & _ALL, _ODD)
+    h = product(h ^ (h >> 32), _GOLDEN)
+    h = product(h ^ (h >> 29), _ODD)
     return h ^ (h >> 32)
 
 

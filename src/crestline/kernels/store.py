@@ -6,9 +6,9 @@ depends on (processor, Python, numba) is part of the name too. Files are written
 all, so processes need no index that they could spoil for one another.
 
 Code is looked for in every folder of ``folders`` and written to the first that can be: the folder
-that ``CRESTLINE_CACHE_DIR`` (or ``NUMBA_CACHE_DIR``) names, the installed package itself, the
-user's cache, a private folder among the temporary ones. So an installation that an administrator
-has warmed serves users who may only read it.
+that ``CRESTLINE_CACHE_DIR`` (or ``NUMBA_CACHE_DIR``) names, or else the installed package itself;
+the user's cache; a private folder among the temporary ones. So an installation that an
+administrator has warmed serves users who may only read it.
 """
 
 from __future__ import annotations
@@ -40,8 +40,10 @@ def folders() -> tuple[str, ...]:
     found = [os.environ.get(name, "") for name in ("CRESTLINE_CACHE_DIR", "NUMBA_CACHE_DIR")]
     named = [folder for folder in found if os.path.isabs(folder)]
     usual = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    places = [os.path.join(folder, "crestline-kernels") for folder in named[:1]]
-    places.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "__pycache__"))
+    if named:
+        places = [os.path.join(named[0], "crestline-kernels")]
+    else:
+        places = [os.path.join(os.path.dirname(os.path.abspath(__file__)), "__pycache__")]
     if os.path.isabs(usual):
         places.append(os.path.join(usual, "crestline", "kernels"))
     places.append(_private())

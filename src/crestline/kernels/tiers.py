@@ -43,7 +43,7 @@ Mode = Literal["auto", "plain", "compiled"]
 #: Numbers in the arrays of a call that plain Python may be given.
 SMALL = 1 << 17
 #: Seconds in twins before compiled code is loaded, and before code that is missing is compiled.
-LOADING, COMPILING = 0.3, 1.0
+LOADING, COMPILING = 0.3, 2.0
 #: Calls of a kernel inside others that a rehearsal looks at: describing arguments takes its time.
 _LOOKED_AT = 4
 
@@ -125,8 +125,9 @@ class Rehearsal:
     """Notes what is called while kernels run as plain Python."""
 
     def __init__(self) -> None:
-        #: What was called, kernels with their types and functions behind pointers, in order.
-        self.variants: dict[Variant, None] = {}
+        #: What was called, kernels with their types and functions behind pointers, in order; of
+        #: kernels, whether they were called from outside.
+        self.variants: dict[Variant, bool] = {}
         self.pointed: dict[Any, None] = {}
         self._looks: dict[Kernel, int] = {}
         self._depth = 0
@@ -138,7 +139,7 @@ class Rehearsal:
             self._looks[kernel] = looks + 1
             try:
                 variant = kernel.variant(arguments)
-                self.variants[variant] = None
+                self.variants[variant] = self.variants.get(variant, False) or self._depth == 0
                 self.pointed.update(dict.fromkeys(variant.pointed))
             except Undescribed:
                 if self._depth == 0:
@@ -193,11 +194,11 @@ class Tiers:
         return compile_beside()
 
     def _play(self, kernel: Kernel, arguments: tuple[Any, ...]) -> Any:
-        """Run the twin, and note how long it took."""
-        began = time.perf_counter()
+        """Run the twin, and note how long it took, whatever else the machine was doing."""
+        began = time.thread_time()
         with np.errstate(all="ignore"):  # as compiled code: no warnings where infinities meet
             result = self.twin(kernel)(*arguments)
-        self.spent += time.perf_counter() - began
+        self.spent += time.thread_time() - began
         return _as_compiled(result)
 
     def _load(self, variant: Variant) -> Any:
@@ -378,6 +379,6 @@ def lock() -> RLock:
 
 
 __all__ = [
-    "Kernel", "Mode", "Rehearsal", "Variant", "called", "expect_many", "kernel", "lock", "mode", "pointed_of",
-    "rehearsing", "tell", "told_to", "using", "waited", "waiting",
+    "Kernel", "Mode", "Rehearsal", "Variant", "called", "expect_many", "kernel", "lock", "mode",
+    "pointed_of", "rehearsing", "tell", "told_to", "using", "waited", "waiting",
 ]  # fmt: skip

@@ -114,6 +114,8 @@ def compile_all(
     with store.compiling():
         tasks = _missing(wanted, pointed)  # somebody else may have compiled them meanwhile
         _work_off(_Queue(tasks, progress), min(_cores(), len(tasks)))
+    for variant in wanted:
+        variant.look()
     return len(tasks)
 
 
@@ -139,7 +141,7 @@ def _serve(queue: _Queue) -> None:
     path = os.pathsep.join(place or os.getcwd() for place in sys.path)
     try:
         process = subprocess.Popen(
-            [sys.executable, "-m", __name__], env=os.environ | {"PYTHONPATH": path}, text=True,
+            [sys.executable, "-m", __name__], env=os.environ | {"PYTHONPATH": path}, bufsize=0,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
             start_new_session=True,  # Ctrl-C is for us; it ends when its input does
         )  # fmt: skip
@@ -149,15 +151,13 @@ def _serve(queue: _Queue) -> None:
         assert process.stdin is not None and process.stdout is not None
         while (task := queue.take()) is not None:
             try:
-                process.stdin.write(json.dumps(task) + "\n")
-                process.stdin.flush()
+                process.stdin.write(json.dumps(task).encode() + b"\n")
                 alive = bool(process.stdout.readline())
             except OSError:
                 alive = False
             queue.done(task)
             if not alive:
                 return
-        process.stdin.close()
 
 
 class _Beside:

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 from crestline.core.errors import CrestlineError, PlanError
@@ -113,23 +113,30 @@ _warmed: set[str] = set()
 
 def rehearsed(family: str) -> Rehearsal:
     """What is called by queries that together call all kernels of a family."""
-    records = pa.Table.from_pylist(list(_records()))
+    # Some kernels see only records in order, some only those out of order, some only long batches.
+    streams = [_records(120, 0), _records(120, 3)]
+    if family in ("steps", "arrivals"):
+        streams.append(_records(_FEW, 0))
     with tiers.rehearsing() as rehearsal:
         for text in _texts(family):
-            with suppress(PlanError):  # not every algorithm suits every query
-                queries = {str(n): query for n, query in enumerate(parse_all(text))}
-                _play(queries, records, typed=True)
+            for records in streams:
+                with suppress(PlanError):  # not every algorithm suits every query
+                    queries = {str(n): query for n, query in enumerate(parse_all(text))}
+                    _play(queries, records, typed=True)
     return rehearsal
 
 
-def _records() -> Iterator[dict[str, Any]]:
-    moment = datetime(2024, 1, 1, tzinfo=UTC)
-    for i in range(120):
-        late = 3 if i % 17 == 5 else 0
-        yield {
-            "id": i % 40, "ts": moment + timedelta(seconds=i // 2 - late), "x": float(i * 7 % 10),
-            "p": 0.3, "grp": i % 2, "y": i // 3, "way": "ab"[i // 40 % 2],
-        }  # fmt: skip
+def _records(count: int, delay: int) -> pa.Table:
+    """A stream with a few records that come so many seconds too late."""
+    number = np.arange(count)
+    seconds = number // 2 - np.where(number % 17 == 5, delay, 0)
+    return pa.table(
+        {
+            "id": number % 40, "ts": (1_000_000 * seconds).astype("datetime64[us]"),
+            "x": number * 7 % 10 / 1.0, "p": np.full(count, 0.3), "grp": number % 2,
+            "y": number // 3, "way": pa.array(np.array(["a", "b"])[number // 40 % 2]),
+        }
+    )  # fmt: skip
 
 
 def _texts(family: str) -> Iterator[str]:
