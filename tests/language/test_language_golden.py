@@ -8,17 +8,26 @@ After a change that is meant, write the pairs anew and read the difference:
 from __future__ import annotations
 
 import os
+from dataclasses import fields, make_dataclass
 from pathlib import Path
 from pprint import pformat
 
 import pytest
 
 from crestline.core.errors import QueryError
-from crestline.language import StreamDefaults, parse, parse_all
+from crestline.language import Query, StreamDefaults, parse, parse_all
 
 GOLDEN = Path(__file__).with_name("golden")
 # The queries of the multi-query paper name neither a ranking nor an event time.
 DEFAULTS = {"sensor": StreamDefaults(order_by="SENSOR.value DESC", on="ts")}
+
+
+#: A query whose repr tells every field.
+Plain = make_dataclass("Query", [field.name for field in fields(Query)])
+
+
+def pretty(query: Query) -> str:
+    return pformat(Plain(*(getattr(query, field.name) for field in fields(query))), width=100)
 
 
 def outcome(text: str) -> str:
@@ -26,7 +35,7 @@ def outcome(text: str) -> str:
         queries = parse_all(text, DEFAULTS)
     except QueryError as error:
         return f"{error}\n"
-    return "\n".join(f"{query}\n\n{pformat(query, width=100)}\n" for query in queries)
+    return "\n".join(f"{query}\n\n{pretty(query)}\n" for query in queries)
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in GOLDEN.glob("*.sql")))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 import duckdb
@@ -28,11 +29,11 @@ from crestline.language import (
 from crestline.language.functions import FUNCTIONS
 from crestline.language.query import (
     COMBINATIONS,
-    OUTLOOK_COLUMNS,
-    RESULT_COLUMNS,
+    OWN_COLUMNS,
     SEMANTICS,
     default_name,
     is_plain,
+    own_columns_of,
 )
 from crestline.language.tokens import quoted_name, quoted_text
 from refusals import refusals
@@ -115,13 +116,21 @@ windows = st.one_of(
 reals = st.floats(allow_nan=False, allow_infinity=False)
 
 
+#: Names of columns that some results have of their own, and others have not.
+SOMETIMES_TAKEN = st.sampled_from(
+    sorted({*chain(*OWN_COLUMNS.values()), "probability", "upper", "certain", "revision"})
+)
+
+
 @st.composite
-def columns(draw: st.DrawFn) -> tuple[tuple[Selected, ...], tuple[Selected, ...]]:
-    """Partition columns and selected columns, whose names all differ."""
-    taken = set(RESULT_COLUMNS)
+def columns(
+    draw: st.DrawFn, own: tuple[str, ...]
+) -> tuple[tuple[Selected, ...], tuple[Selected, ...]]:
+    """Partition columns and selected columns, whose names all differ, and from the result's own."""
+    taken = set(own)
     drawn: list[Selected] = []
     for expression in draw(st.lists(expressions, max_size=4)):
-        name = draw(st.sampled_from([default_name(expression), draw(names)]))
+        name = draw(st.sampled_from([default_name(expression), draw(names), draw(SOMETIMES_TAKEN)]))
         if name.casefold() not in taken:
             taken.add(name.casefold())
             drawn.append(Selected(expression, name))
@@ -159,13 +168,17 @@ def probabilities(draw: st.DrawFn) -> Probability:
 
 @st.composite
 def queries(draw: st.DrawFn) -> Query:
-    partition_by, select = draw(columns())
     inputs = draw(st.lists(names, min_size=1, max_size=3, unique_by=str.casefold))
     combine = draw(st.none() | combinations(inputs))
+    emit = draw(st.sampled_from(["SNAPSHOTS", "CHANGES"]))
+    probability = draw(st.none() | probabilities())
+    lateness = draw(st.none() | st.integers(0, 2**61))
+    late = "DROP" if lateness is None else draw(st.sampled_from(["DROP", "REVISE"]))
+    own = own_columns_of(emit, probability is not None, combine is not None, late)
+    partition_by, select = draw(columns(own))
     terms = st.lists(st.builds(OrderTerm, rankings, st.booleans()), min_size=1, max_size=3)
     if combine is not None:
-        taken = ("the object", *OUTLOOK_COLUMNS)
-        partition_by = tuple(p for p in partition_by if p.name.casefold() not in taken)
+        partition_by = tuple(p for p in partition_by if p.name.casefold() != "the object")
         called = draw(st.sampled_from([combine.object, combine.object.swapcase()]))
         if called.casefold() != combine.object.casefold():  # letters such as \u0130
             called = combine.object
@@ -176,8 +189,6 @@ def queries(draw: st.DrawFn) -> Query:
         names.map(str.lower), st.one_of(st.booleans(), st.integers(), reals, texts), max_size=3
     )
     keys = st.lists(names, max_size=3, unique_by=str.casefold)
-    probability = draw(st.none() | probabilities())
-    lateness = draw(st.none() | st.integers(0, 2**61))
     summed = probability is not None and draw(st.booleans())
     star = None
     if not (combine or summed or any(map(is_plain, select))):
@@ -197,9 +208,9 @@ def queries(draw: st.DrawFn) -> Query:
         summed=summed,
         key=tuple(draw(keys)),
         lateness=lateness,
-        late="DROP" if lateness is None else draw(st.sampled_from(["DROP", "REVISE"])),
+        late=late,
         frequency=draw(st.none() | durations),
-        emit=draw(st.sampled_from(["SNAPSHOTS", "CHANGES"])),
+        emit=emit,
         approximate=approximate,
         error=draw(st.none() | st.floats(0.001, 0.999)) if approximate else None,
         using=using,

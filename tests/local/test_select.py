@@ -63,7 +63,7 @@ def test_a_column_that_the_row_has_already_is_left_out_of_the_star() -> None:
 @pytest.mark.parametrize(
     ("columns", "query", "complaint"),
     [
-        (["x", "Rank"], STAR, "'Rank', but every result has a column of that name"),
+        (["x", "Rank"], STAR, "'Rank', but the result has a column of that name"),
         (["x", "score"], STAR, "'score', but every result has"),
         (["x", "query"], STAR, "query AS query_2"),
         (["x", "a", "A"], STAR, "'A', but another column has that name"),

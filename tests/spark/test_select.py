@@ -62,9 +62,9 @@ def test_files_give_the_rows_of_one_process(spark: Any, tmp_path: Path, kind: st
 
 def test_a_name_that_a_star_cannot_show_is_told_before_anything_runs(spark: Any) -> None:
     ranked = TABLE.rename_columns(["rank", "g", "x", "t"])
-    with pytest.raises(SourceError, match="'rank', but every result has a column of that name"):
+    with pytest.raises(SourceError, match="'rank', but the result has a column of that name"):
         topk(spark.createDataFrame(ranked.to_pandas()), QUERIES["whole"])
-    with pytest.raises(SourceError, match="'rank', but every result has a column of that name"):
+    with pytest.raises(SourceError, match="'rank', but the result has a column of that name"):
         crestline.run(QUERIES["whole"], {"s": ranked}, engine="spark")
 
 

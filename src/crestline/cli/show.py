@@ -12,9 +12,6 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-#: Columns whose change begins a new group of rows.
-_GROUPS = ("window_end", "at")
-
 
 class Shown:
     """Collects what a terminal will show of one query's rows; never holds more than that."""
@@ -55,13 +52,14 @@ class Shown:
         places = [i for i, name in enumerate(self._columns) if name != "query"]
         for i in places:
             table.add_column(Text(self._columns[i]), justify="right" if self._right[i] else "left")
-        groups = [i for i in places if self._columns[i] in _GROUPS]
-        self._add(table, self._head, places, groups)
+        # A new moment begins a new group of rows. Selected columns may have names like these, too.
+        group = 1 if self._columns[1] == "at" else self._columns.index("window_end")
+        self._add(table, self._head, places, group)
         if self.hidden:
             table.add_section()
             table.add_row(*["..." for _ in places], style="dim")
             table.add_section()
-        self._add(table, list(self._tail), places, groups)
+        self._add(table, list(self._tail), places, group)
         console.print(table)
         if self.hidden:
             note = (
@@ -71,15 +69,10 @@ class Shown:
             console.print(Text(note, "dim"), soft_wrap=True)
 
     @staticmethod
-    def _add(
-        table: Table, rows: list[tuple[Any, ...]], places: list[int], groups: list[int]
-    ) -> None:
-        before: list[Any] | None = None
-        for row in rows:
-            group = [row[i] for i in groups]
-            if before is not None and group != before:
+    def _add(table: Table, rows: list[tuple[Any, ...]], places: list[int], group: int) -> None:
+        for number, row in enumerate(rows):
+            if number and row[group] != rows[number - 1][group]:
                 table.add_section()
-            before = group
             table.add_row(*[Text(cell(row[i])) for i in places])
 
 

@@ -21,6 +21,7 @@ from crestline.language.query import (
     Selected,
     beside_star,
     name_problem,
+    own_columns_of,
 )
 from crestline.language.tokens import Kind, Token, did_you_mean, quoted_name
 
@@ -126,7 +127,11 @@ class _Parser(Clauses):
             raise self._several_inputs()
         elif not found["order_by"]:
             found["order_by"] = self._default_order(stream, default)
-        self._distinct(partition_by + select_only, combine is not None)
+        own = own_columns_of(
+            found.get("emit", "SNAPSHOTS"), "probability" in found, combine is not None,
+            found.get("late", "DROP"),
+        )  # fmt: skip
+        self._distinct(partition_by + select_only, own)
         return Query(
             k=k,
             select=tuple(self.select),
@@ -264,10 +269,10 @@ class _Parser(Clauses):
             if problem := beside_star(item):
                 raise self.error(problem[0], token, problem[1])
 
-    def _distinct(self, columns: list[tuple[Selected, Token]], combined: bool) -> None:
+    def _distinct(self, columns: list[tuple[Selected, Token]], own: tuple[str, ...]) -> None:
         taken: set[str] = set()
         for selected, token in columns:
-            if problem := name_problem(selected.name, taken, combined):
+            if problem := name_problem(selected.name, taken, own):
                 raise self.error(problem[0], token, problem[1])
             taken.add(selected.name.casefold())
 

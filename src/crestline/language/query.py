@@ -17,18 +17,15 @@ from crestline.language.tokens import quoted_name, quoted_text, shortened
 #: The largest k.
 MAX_K = 10_000_000
 
-#: Columns that every result has; a selected column needs another name.
-RESULT_COLUMNS = (
-    "query", "window_start", "window_end", "rank", "score", "probability", "revision",
-    "at", "change", "previous_rank",
-)  # fmt: skip
-
-#: Further columns of results of COMBINE; elsewhere these names are free.
-OUTLOOK_COLUMNS = ("upper", "certain")
+#: Columns that every result of a kind has of its own, whatever is selected.
+OWN_COLUMNS = {
+    "SNAPSHOTS": ("query", "window_start", "window_end", "rank", "score"),
+    "CHANGES": ("query", "at", "change", "rank", "previous_rank", "score"),
+}
 
 COMBINATIONS = ("SUM", "AVG", "MIN", "MAX", "WEIGHTED_SUM")
 SEMANTICS = ("PK_TOPK", "PT_K", "U_KRANKS", "U_TOPK", "EXPECTED_RANK")
-EMISSIONS = ("SNAPSHOTS", "CHANGES")
+EMISSIONS = tuple(OWN_COLUMNS)
 LATE = ("DROP", "REVISE")
 
 Option = int | float | str | bool
@@ -177,7 +174,7 @@ class Query:
         # A PARTITION BY column that is selected as well is shown once.
         selected_only = (item for item in self.select if item not in self.partition_by)
         for selected in (*self.partition_by, *selected_only):
-            if problem := name_problem(selected.name, taken, self.combine is not None):
+            if problem := name_problem(selected.name, taken, self.own_columns):
                 raise QueryError(*problem[:1], hint=problem[1])
             taken.add(selected.name.casefold())
 
@@ -202,6 +199,12 @@ class Query:
     def inputs(self) -> tuple[str, ...]:
         """All streams that are read."""
         return (self.stream, *self.others)
+
+    @property
+    def own_columns(self) -> tuple[str, ...]:
+        """The columns of its results that are neither selected nor of PARTITION BY."""
+        probable, combined = self.probability is not None, self.combine is not None
+        return own_columns_of(self.emit, probable, combined, self.late)
 
     @property
     def delay(self) -> int:
@@ -315,15 +318,29 @@ def beside_star(item: Selected) -> tuple[str, str] | None:
     return f"{name} is one of the columns of *", f"leave it out, or write {name} AS {name}_2"
 
 
-def name_problem(name: str, taken: set[str], combined: bool = False) -> tuple[str, str] | None:
-    """Why a result column (of a ``combined`` query) cannot have this name (message, hint); names
-    ignore case.
+def own_columns_of(emit: str, probable: bool, combined: bool, late: str) -> tuple[str, ...]:
+    """The columns of a result that are not selected; a selected one needs another name.
 
-    >>> name_problem("Rank", set())
-    ('Rank is the name of a column that every result has', 'give it another name: AS rank_2')
+    >>> own_columns_of("SNAPSHOTS", True, False, "DROP")
+    ('query', 'window_start', 'window_end', 'rank', 'score', 'probability')
     """
-    if name.casefold() in (*RESULT_COLUMNS, *(OUTLOOK_COLUMNS if combined else ())):
-        message = f"{name} is the name of a column that every result has"
+    own = OWN_COLUMNS[emit]
+    if probable:
+        own += ("probability",)
+    if combined:
+        own += ("upper", "certain")
+    return (*own, "revision") if late == "REVISE" else own
+
+
+def name_problem(name: str, taken: set[str], own: tuple[str, ...]) -> tuple[str, str] | None:
+    """Why a selected column cannot have this name (message, hint), where the result has its
+    own columns; names ignore case.
+
+    >>> name_problem("Rank", set(), ("query", "rank"))
+    ('the result has a column rank of its own', 'give it another name: AS rank_2')
+    """
+    if name.casefold() in own:
+        message = f"the result has a column {name.casefold()} of its own"
         return message, f"give it another name: AS {name.casefold()}_2"
     if name.casefold() in taken:
         return (

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from crestline.core.errors import QueryError, SourceError
 from crestline.language.expression import Expression
-from crestline.language.query import RESULT_COLUMNS, Query, Selected, is_plain
+from crestline.language.query import Query, Selected, is_plain
 from crestline.language.tokens import quoted_name
 
 
@@ -40,8 +40,8 @@ def _in_full(query: Query, names: Sequence[str]) -> Query:
     for name in names:
         if any(_means(column, name, names) for column in shown):
             continue
-        if name.casefold() in RESULT_COLUMNS:
-            raise _clash(query, name, "every result has a column of that name")
+        if name.casefold() in query.own_columns:
+            raise _clash(query, name, "the result has a column of that name")
         if name.casefold() in taken:
             raise _clash(query, name, "another column has that name")
         taken.add(name.casefold())

@@ -41,13 +41,10 @@ class SharedPlan:
     @cached_property
     def query(self) -> Query:
         """What the queries have in common, with the largest k, the longest window and the finest
-        slide of all."""
+        slide of all; what it emits says nothing."""
         some = next(iter(self.queries.values()))
         most = max(query.k for query in self.queries.values())
-        return replace(
-            some, k=most, window=self._window, name=None, emit="SNAPSHOTS", frequency=None,
-            using=None,
-        )  # fmt: skip
+        return replace(some, k=most, window=self._window, name=None, frequency=None, using=None)
 
     @property
     def _window(self) -> Window:

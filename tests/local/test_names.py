@@ -1,0 +1,108 @@
+"""A selected column may have any name that its own result does not use."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import crestline
+from crestline.core.errors import QueryError
+from local.engines import rows_of
+from oracle import Row
+from spark.by_hand import ByHand
+
+MOMENT = pa.timestamp("us")
+STREAM = pa.table(
+    {
+        "ts": pa.array([0, 1, 2, 2, 5, 6, 3, 9, 12, 13], MOMENT),
+        "x": [3.0, 1.0, 4.0, 1.5, 9.0, 2.0, 6.0, None, 5.0, float("inf")],
+        "p": [0.5, 1.0, 0.25, 0.5, 0.75, 0.125, 0.5, 0.5, 1.0, 0.5],
+        "g": ["a", "b", "a", None, "b", "a", "b", "a", "b", "a"],
+    }
+)
+EVERY = (
+    "query", "window_start", "window_end", "at", "change", "rank", "previous_rank", "score",
+    "probability", "upper", "certain", "revision",
+)  # fmt: skip
+SLIDING = "[RANGE 6 us SLIDE 2 us ON ts]"
+RANKED = f"SELECT TOP 2 x AS {{}} FROM s {SLIDING} PARTITION BY g AS {{}} {{}} ORDER BY x DESC"
+COMBINED = (
+    f"SELECT TOP 2 x AS {{}} FROM s {SLIDING} PARTITION BY g AS {{}}"
+    " COMBINE SUM(p) ACROSS g OBJECT x {}"
+)
+SNAPSHOTS = {"query", "window_start", "window_end", "rank", "score"}
+CHANGES = {"query", "at", "change", "rank", "previous_rank", "score"}
+#: A query and the names that are taken in its result.
+KINDS = {
+    "snapshots": (RANKED, "", SNAPSHOTS),
+    "changes": (RANKED, "EMIT CHANGES", CHANGES),
+    "probable": (RANKED, "WITH PROBABILITY p", SNAPSHOTS | {"probability"}),
+    "probable changes": (RANKED, "WITH PROBABILITY p EMIT CHANGES", CHANGES | {"probability"}),
+    "combined": (COMBINED, "", SNAPSHOTS | {"upper", "certain"}),
+    "combined changes": (COMBINED, "EMIT CHANGES", CHANGES | {"upper", "certain"}),
+    "revised": (RANKED, "LATENESS 0 us LATE REVISE", SNAPSHOTS | {"revision"}),
+}
+PAIRS = [
+    (kind, name, free)
+    for kind, (_, _, taken) in KINDS.items()
+    for name, free in zip(EVERY, [*EVERY[1:], "query"], strict=True)
+    if not {name, free} & taken
+]
+
+
+def answers(text: str, renamed: dict[str, str]) -> dict[str, list[Row]]:
+    """The rows by all ways to get them, with neutral names."""
+    session = crestline.open(text)
+    first = session.push(STREAM.slice(0, 5))
+    session = crestline.open(text, state=session.snapshot())
+    pushed = pa.concat_tables([first, session.push(STREAM.slice(5)), session.finish()])
+    case: Any = SimpleNamespace(spec=SimpleNamespace(text=lambda using: text), table=STREAM)
+    by_hand = ByHand(case, 3, bounded=False)
+    by_hand.round([STREAM.slice(0, 3), STREAM.slice(3, 2)])
+    by_hand.round([STREAM.slice(5)])
+    found = {
+        "run": rows_of(crestline.run(text, {"s": STREAM}).to_arrow()),
+        "session": rows_of(pushed),
+        "stages": by_hand.rows,
+    }
+    return {
+        how: [{renamed.get(name, name): value for name, value in row.items()} for row in rows]
+        for how, rows in found.items()
+    }
+
+
+@pytest.mark.filterwarnings("ignore::crestline.LateRecordsWarning")
+@pytest.mark.parametrize(("kind", "name", "free"), PAIRS)
+def test_a_name_that_the_result_does_not_have_is_free(kind: str, name: str, free: str) -> None:
+    text, clauses, _ = KINDS[kind]
+    neutral = answers(text.format("one", "two", clauses), {})
+    named = answers(text.format(name, free, clauses), {name: "one", free: "two"})
+    assert named == neutral and neutral["run"] and neutral["stages"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_name_that_the_result_has_is_refused(kind: str) -> None:
+    text, clauses, taken = KINDS[kind]
+    for name in taken:
+        for names in ((name, "two"), ("one", name.upper())):
+            with pytest.raises(QueryError, match=f"column {name} of its own"):
+                crestline.parse(text.format(*names, clauses))
+
+
+def test_queries_that_share_may_use_such_names() -> None:
+    window = "FROM s [RANGE 6 us SLIDE 2 us ON ts] ORDER BY x"
+    text = (
+        f"SELECT TOP 1 x AS upper {window} DESC;"
+        f"SELECT TOP 2 x AS upper {window} DESC EMIT CHANGES;"
+        f"SELECT TOP 2 x AS window_end {window} EMIT CHANGES;"
+        f"SELECT TOP 3 x AS window_end {window} EMIT CHANGES"
+    )
+    together = crestline.run(text, {"s": STREAM})
+    assert [metrics.sharing for metrics in together.by_query.values()] == [2, 2, 2, 2]
+    for name, query in zip(together.by_query, crestline.parse_all(text), strict=True):
+        alone = crestline.run(query, {"s": STREAM}).to_arrow()
+        assert together.of(name).drop_columns(["query"]).equals(alone.drop_columns(["query"]))
+        assert alone.num_rows
