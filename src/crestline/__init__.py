@@ -28,13 +28,15 @@ from crestline.core.errors import (
 if TYPE_CHECKING:
     from crestline.language import Query, parse, parse_all
     from crestline.local import Board, Metrics, Results, Session
-    from crestline.running import open, run
+    from crestline.planner import Explanation
+    from crestline.running import explain, open, run
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Board",
     "CrestlineError",
+    "Explanation",
     "LateRecordsWarning",
     "Metrics",
     "PlanError",
@@ -45,6 +47,7 @@ __all__ = [
     "Session",
     "SourceError",
     "StateError",
+    "explain",
     "open",
     "parse",
     "parse_all",
@@ -53,7 +56,9 @@ __all__ = [
 
 #: Loaded when first asked for: the engine brings numba, Arrow and DuckDB, which takes a second.
 _HOMES = {
+    "Explanation": "planner",
     "Query": "language",
+    "explain": "running",
     "open": "running",
     "parse": "language",
     "parse_all": "language",

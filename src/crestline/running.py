@@ -10,6 +10,8 @@ from crestline.language import Query
 from crestline.local import Results, Session, named_queries, run_bounded
 from crestline.local.late import warn_of_late
 from crestline.local.sources import named_streams
+from crestline.planner import Explanation
+from crestline.planner import explain as explain_queries
 
 ENGINES = ("local", "spark")
 
@@ -91,9 +93,23 @@ def open(
     return Session(named_queries(query), strict=strict, state=state, keep_rejects=keep_rejects)
 
 
+def explain(query: str | Query) -> Explanation:
+    """Explain how a query (or several, separated by ``;``) would be run, without any data.
+
+    >>> plan = explain("SELECT TOP 3 id FROM s [ROWS 10 SLIDE 5] ORDER BY x DESC")
+    >>> plan.algorithm, plan.panes_per_window, plan.worst_kept
+    ('MINTOPK', 2, 6)
+    >>> print(plan.window)
+    the last 10 records, after every 5
+
+    ``print(plan)`` shows what the command ``crestline explain`` prints.
+    """
+    return explain_queries(named_queries(query))
+
+
 def check_engine(engine: str) -> None:
     if engine not in ENGINES:
         raise PlanError(f"there is no engine {engine!r}: use 'local' or 'spark'")
 
 
-__all__ = ["ENGINES", "check_engine", "open", "run"]
+__all__ = ["ENGINES", "check_engine", "explain", "open", "run"]

@@ -11,8 +11,9 @@ from crestline.certain import MinTopK
 from crestline.core.errors import PlanError
 from crestline.language import parse
 from crestline.language.query import SEMANTICS
-from crestline.planner import algorithms, explain, facts, harmonic, named, plan
+from crestline.planner import algorithms, harmonic, named, plan
 from crestline.planner.catalogue import uncertain_default
+from crestline.running import explain
 
 QUERY = "SELECT TOP 10 id FROM s [RANGE 100 s SLIDE 10 s ON ts] {} ORDER BY x DESC {}"
 
@@ -130,22 +131,22 @@ def test_uncertain_streams_take_every_window(window: str, semantics: str) -> Non
     asked = "PT_K(0.5)" if semantics == "PT_K" else semantics
     made = plan(parse(UNCERTAIN.format(window, f"AS {asked}", "")))
     assert made.algorithm == uncertain_default()
-    assert semantics in explain(made)
+    assert semantics in str(explain(made.query))
 
 
 def test_explain_tells_semantics_and_rules() -> None:
-    text = explain(plan(parse(UNCERTAIN.format("[ROWS 9]", "AS PT_K(0.3)", "EMIT CHANGES"))))
+    text = str(explain(UNCERTAIN.format("[ROWS 9]", "AS PT_K(0.3)", "EMIT CHANGES")))
     assert "among the top k with probability 0.3 or more" in text
     assert "independently" in text and "a probability that changes is a move" in text
     summed = "EXCLUSIVE BY rule BY SUM OF PROBABILITY"
-    known = facts(plan(parse(UNCERTAIN.format("[ROWS 9]", summed, "USING NAIVE"))))
-    assert "the k values of id" in known["semantics"] and "the same rule" in known["rules"]
-    assert known["keeps"] == "the whole window"
-    assert "no other record can" in explain(plan(parse(UNCERTAIN.format("[ROWS 9]", "", ""))))
+    known = explain(UNCERTAIN.format("[ROWS 9]", summed, "USING NAIVE"))
+    assert "the k values of id" in known.semantics and "the same rule" in known.rules
+    assert known.keeps == "the whole window"
+    assert "no other record can" in str(explain(UNCERTAIN.format("[ROWS 9]", "", "")))
     asked = "EXCLUSIVE BY rule AS U_TOPK"
-    text = explain(plan(parse(UNCERTAIN.format("[ROWS 9]", asked, ""))))
+    text = str(explain(UNCERTAIN.format("[ROWS 9]", asked, "")))
     assert "the whole window: nothing smaller is known to decide U_TOPK with EXCLUSIVE BY" in text
-    assert facts(plan(parse(EACH.format(""))))["semantics"] is None
+    assert explain(EACH.format("")).semantics is None
 
 
 EACH = "SELECT TOP 3 id FROM s [ROWS 100] ORDER BY x DESC {}"
@@ -200,18 +201,18 @@ def test_revisions_need_what_the_arrival_family_forgets() -> None:
 
 
 def test_explain_tells_the_bound_and_the_options() -> None:
-    text = explain(plan(parse(EACH.format("APPROXIMATE ERROR 0.01"))))
+    text = str(explain(EACH.format("APPROXIMATE ERROR 0.01")))
     assert "fewer than 0.01 N/n results missed" in text and "streams in random order" in text
-    assert "gamma 0.2" in explain(plan(parse(EACH.format("USING RA"))))
+    assert "gamma 0.2" in str(explain(EACH.format("USING RA")))
 
 
 def test_explain_says_how_much_is_kept() -> None:
     made = plan(parse(QUERY.format("", "")))
-    known = facts(made)
-    assert known["algorithm"] == "MINTOPK" and known["panes_per_window"] == 10
-    assert known["expected_kept"] == pytest.approx(10 * harmonic(10), abs=0.05)
-    assert known["worst_kept"] == 100
-    text = explain(made)
+    known = explain(made.query)
+    assert known.algorithm == "MINTOPK" and known.panes_per_window == 10
+    assert known.expected_kept == pytest.approx(10 * harmonic(10), abs=0.05)
+    assert known.worst_kept == 100
+    text = str(known)
     assert "about 29 records" in text and "at worst 100" in text and "10 s each, 10 to a" in text
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from crestline.language import Query, parse
-from crestline.planner import SharedPlan, arrange, execution_plans, explain_all, sharing_facts
+from crestline.planner import SharedPlan, arrange, execution_plans, explain
 from crestline.planner.shared import why_alone
 
 BASE = "SELECT TOP {k} id FROM s [{window}] {where} ORDER BY {order} DESC {rest}"
@@ -58,7 +58,7 @@ def test_what_may_differ() -> None:
 def test_what_must_not_differ(other: Query) -> None:
     assert together(a=query(), b=other) == [["a"], ["b"]]
     assert why_alone(other) is None or together(a=other, b=other) == [["a"], ["b"]]
-    told = explain_all({"a": query(), "b": other})
+    told = str(explain({"a": query(), "b": other}))
     assert "\nalone    b\nbecause  " in told
 
 
@@ -91,7 +91,7 @@ def the_papers(using: str = "") -> dict[str, Query]:
 
 
 def test_the_papers_six_queries_are_explained_with_their_timeline() -> None:
-    told = explain_all(the_papers())
+    told = str(explain(the_papers()))
     assert "shared by  q1, q2, q3, q4, q5, q6" in told
     assert "plan       DP: 2.25 a minute" in told
     assert "costs      DP 2.25, GREEDY 2.25, INCO 3.833, IN 4.119, NS 5.719 a minute" in told
@@ -104,7 +104,7 @@ def test_the_papers_six_queries_are_explained_with_their_timeline() -> None:
 
 
 def test_the_same_as_plain_values() -> None:
-    found = sharing_facts(the_papers("USING GREEDY"))
+    found = [known.to_dict() for known in explain(the_papers("USING GREEDY")).by_query.values()]
     assert [known["query"] for known in found] == list(the_papers())
     assert found[0]["shares_with"] == ["q2", "q3", "q4", "q5", "q6"]
     shared = found[0]["shared"]
@@ -126,13 +126,13 @@ def test_plans_are_those_of_the_queries_with_a_frequency_only() -> None:
 def test_what_is_kept_together_is_less_than_one_by_one() -> None:
     plan = SharedPlan({f"q{n}": query(k=10 * n, window=f"RANGE {n} min SLIDE 10 s ON ts")
                        for n in range(1, 9)})  # fmt: skip
-    (known, *_) = sharing_facts(dict(plan.queries))
+    known = explain(plan.queries).to_dict()
     assert known["shared"]["expected_kept"] < known["shared"]["expected_kept_one_by_one"] / 3
-    assert "one by one they would keep" in explain_all(dict(plan.queries))
+    assert "one by one they would keep" in str(explain(plan.queries))
 
 
 def test_many_queries_are_explained_by_what_they_share() -> None:
     many = {f"q{n}": query(k=n) for n in range(1, 41)}
-    told = explain_all(many)
+    told = str(explain(many))
     assert "shared by  q1, q2, q3, q4, q5, q6, q7 and 33 more" in told
     assert "query  " not in told and len(told.splitlines()) < 12

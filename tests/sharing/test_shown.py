@@ -8,8 +8,8 @@ import struct
 import pytest
 
 from crestline.cli.plan_picture import plan_picture
-from crestline.planner.explain import duration
 from crestline.planner.timeline import run_together, ticks, timeline
+from crestline.planner.words import duration
 from crestline.sharing import PLANS, Demand, Execution
 from sharing.asked import PAPER
 

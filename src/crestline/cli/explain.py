@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Annotated
@@ -54,31 +55,30 @@ def explain(
       crestline explain 'SELECT TOP 10 symbol FROM trades
         [RANGE 10 MINUTES SLIDE 1 MINUTE ON ts] ORDER BY price DESC'
     """
-    from crestline import planner
-    from crestline.local import named_queries
+    from crestline import running
 
-    queries = named_queries(query_text(query, query_file))
+    explanation = running.explain(query_text(query, query_file))
     if picture is not None and query_file not in (None, "-"):
         from crestline.cli.places import check_places
 
         check_places({}, [("--picture", Path(picture))], [("--query", Path(query_file or ""))])
     if as_json:
-        print(json.dumps(planner.sharing_facts(queries), indent=2))
+        print(json.dumps([each.to_dict() for each in explanation.by_query.values()], indent=2))
     else:
-        print(planner.explain_all(queries, width=_width()))
+        print(explanation.to_text(width=_width()))
     if picture is not None:
-        _draw(queries, picture)
+        _draw(explanation.queries, picture)
 
 
 def _width() -> int:
     return max(60, min(120, get_terminal_size((78, 24)).columns - 1))
 
 
-def _draw(queries: dict[str, Query], path: str) -> None:
+def _draw(queries: Mapping[str, Query], path: str) -> None:
     from crestline import planner
     from crestline.cli.output import write_whole
     from crestline.cli.plan_picture import plan_picture
-    from crestline.planner.explain import duration
+    from crestline.planner.words import duration
 
     if Path(path).suffix.lower() != ".png":
         raise Misuse(f"--picture {path!r}: pictures are PNG files, name it something.png")

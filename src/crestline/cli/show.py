@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections import deque
-from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+from crestline.core.display import cell, column_values, is_number
 
 
 class Shown:
@@ -29,7 +29,7 @@ class Shown:
     def write(self, table: pa.Table) -> None:
         if not self._columns:
             self._columns = table.column_names
-            self._right = [_is_number(field.type) for field in table.schema]
+            self._right = [is_number(field.type) for field in table.schema]
         self.total += table.num_rows
         room = table.num_rows if self._all else self._head_limit - len(self._head)
         self._head += _rows(table.slice(0, room))
@@ -76,54 +76,8 @@ class Shown:
             table.add_row(*[Text(cell(row[i])) for i in places])
 
 
-def _is_number(kind: pa.DataType) -> bool:
-    integer = pa.types.is_integer(kind) or pa.types.is_decimal(kind)
-    return bool(integer or pa.types.is_floating(kind))
-
-
 def _rows(table: pa.Table) -> list[tuple[Any, ...]]:
-    # Python has no times finer than microseconds.
-    for i, field in enumerate(table.schema):
-        if pa.types.is_timestamp(field.type) and field.type.unit == "ns":
-            column = table.column(i).cast(pa.timestamp("us", field.type.tz), safe=False)
-            table = table.set_column(i, field.name, column)
-    columns = [column.to_pylist() for column in table.columns]
-    return list(zip(*columns, strict=True))
+    return list(zip(*map(column_values, table.columns), strict=True))
 
 
-def cell(value: Any) -> str:
-    """A value as people read it; nothing in it can steer the terminal.
-
-    >>> cell(1234567.5), cell(None), cell("a" + chr(27) + "[31m")
-    ('1,234,567.5', 'NULL', 'a\\\\x1b[31m')
-    """
-    if value is None:
-        return "NULL"
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float):
-        return f"{value:,.10g}"
-    if isinstance(value, datetime):
-        return moment(value)
-    text = str(value)
-    if text.isprintable():
-        return text
-    return "".join(c if _harmless(c) else c.encode("unicode_escape").decode() for c in text)
-
-
-def _harmless(character: str) -> bool:
-    return character == " " or not unicodedata.category(character).startswith(("C", "Z"))
-
-
-def moment(time: datetime) -> str:
-    """A time in UTC, to the second where it is a whole one.
-
-    >>> moment(datetime(2024, 1, 2, 3, 4, 5)), moment(datetime(2024, 1, 2, 3, 4, 5, 600000))
-    ('2024-01-02 03:04:05', '2024-01-02 03:04:05.6')
-    """
-    utc = time if time.tzinfo is None else time.astimezone(UTC)
-    text = f"{utc:%Y-%m-%d %H:%M:%S}"
-    return f"{text}.{utc.microsecond:06}".rstrip("0") if utc.microsecond else text
-
-
-__all__ = ["Shown", "cell", "moment"]
+__all__ = ["Shown"]

@@ -19,8 +19,8 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
 
-from crestline.cli.show import cell
 from crestline.cli.summary import aside
+from crestline.core.display import cell, column_values
 from crestline.core.window import RangeWindow, UnboundedWindow, counts_rows
 from crestline.language.query import selected_names
 
@@ -132,9 +132,8 @@ class Board:
 
     def _lines(self, table: pa.Table, *more: str) -> Iterator[tuple[Any, ...]]:
         """``more`` columns, then the place and a row of each row of the table."""
-        table = _in_microseconds(table)
         names = [*more, *(item.name for item in self.query.partition_by), *self.columns]
-        columns = [table.column(name).to_pylist() for name in [*names, "rank", "score"]]
+        columns = [column_values(table.column(name)) for name in [*names, "rank", "score"]]
         probable = [None] * table.num_rows
         if self.query.probability is not None:
             probable = table.column("probability").to_pylist()
@@ -192,15 +191,6 @@ class Board:
         """Show the last result at once."""
         while self.step():
             pass
-
-
-def _in_microseconds(table: pa.Table) -> pa.Table:
-    """Python has no times finer than that."""
-    for i, column in enumerate(table.schema):
-        if pa.types.is_timestamp(column.type) and column.type.unit == "ns":
-            coarse = table.column(i).cast(pa.timestamp("us", column.type.tz), safe=False)
-            table = table.set_column(i, column.name, coarse)
-    return table
 
 
 def _hashable(value: Any) -> Any:

@@ -11,7 +11,7 @@ from crestline.core.asks import SharedOperator
 from crestline.core.operator import Doubt, Operator
 from crestline.local.kept import Kept
 from crestline.planner import SharedPlan
-from crestline.planner.explain import per_minute
+from crestline.planner.words import per_minute
 from crestline.sharing import Schedule
 from crestline.types import Ints
 

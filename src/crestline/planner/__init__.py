@@ -1,8 +1,9 @@
 """Query to plan: which algorithm, which panes, what is kept; and the plan in words."""
 
 from crestline.planner.catalogue import FAMILIES, Algorithm, algorithms, named
-from crestline.planner.explain import explain, facts
-from crestline.planner.explain_sharing import execution_plans, explain_all, sharing_facts
+from crestline.planner.explain import Explanation, explain
+from crestline.planner.explain_sharing import execution_plans
+from crestline.planner.facts import QueryFacts
 from crestline.planner.plan import Plan, harmonic, plan
 from crestline.planner.shared import Bundle, SharedPlan, arrange
 
@@ -10,16 +11,15 @@ __all__ = [
     "FAMILIES",
     "Algorithm",
     "Bundle",
+    "Explanation",
     "Plan",
+    "QueryFacts",
     "SharedPlan",
     "algorithms",
     "arrange",
     "execution_plans",
     "explain",
-    "explain_all",
-    "facts",
     "harmonic",
     "named",
     "plan",
-    "sharing_facts",
 ]

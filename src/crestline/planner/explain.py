@@ -1,281 +1,45 @@
-"""A plan in words and numbers, for people and (``facts``) for programs."""
+"""How queries would be run, and why so."""
 
 from __future__ import annotations
 
-from fractions import Fraction
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
 
-from crestline.core.operator import Operator
-from crestline.core.window import RowsWindow, UnboundedWindow, counts_rows
 from crestline.language import Query
-from crestline.planner.plan import Plan
-from crestline.planner.shared import SharedPlan
-
-_UNITS = (
-    (86_400_000_000, "d"),
-    (3_600_000_000, "h"),
-    (60_000_000, "min"),
-    (1_000_000, "s"),
-    (1_000, "ms"),
-    (1, "us"),
-)
+from crestline.planner.explain_sharing import blocks, facts_by_query
+from crestline.planner.facts import QueryFacts
 
 
-def duration(microseconds: int) -> str:
-    """The shortest exact way to say it.
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Explanation(QueryFacts):
+    """How queries would be run: shown as ``crestline explain`` prints it, with its facts as fields.
 
-    >>> duration(90_000_000), duration(7_200_000_000), duration(0)
-    ('90 s', '2 h', '0 s')
+    Of several queries the fields are those of the first one; ``by_query`` has all of them.
     """
-    if microseconds == 0:
-        return "0 s"
-    for size, unit in _UNITS:
-        if microseconds % size == 0:
-            return f"{microseconds // size:,} {unit}"
-    raise AssertionError("every whole number is a multiple of one microsecond")
+
+    #: The queries by their names.
+    queries: Mapping[str, Query]
+    #: The facts of each query.
+    by_query: Mapping[str, QueryFacts]
+
+    def to_text(self, width: int = 78) -> str:
+        """What ``crestline explain`` prints; drawings are up to ``width`` characters wide."""
+        return "\n\n".join(map(str, blocks(self.queries, width)))
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return f"<div>{'<br>'.join(block.html() for block in blocks(self.queries, 78))}</div>"
 
 
-def per_minute(cost: Fraction) -> str:
-    """A cost for each microsecond, by the minute.
-
-    >>> per_minute(Fraction(9, 4 * 60_000_000))
-    '2.25'
-    """
-    return f"{float(cost * 60_000_000):,.4g}"
+def explain(queries: Mapping[str, Query]) -> Explanation:
+    """Explain how the queries would be run; PlanError if one of them cannot be."""
+    by_query = facts_by_query(queries)
+    first = next(iter(by_query.values()))
+    return Explanation(**first.to_dict(), queries=queries, by_query=by_query)
 
 
-def window_text(query: Query) -> str:
-    """The window in words."""
-    window = query.window
-    if isinstance(window, RowsWindow):
-        per = " of its partition" if query.partition_by else ""
-        order = f" in the order of {window.on}" if window.on else ""
-        return f"the last {window.rows:,} records{per}{order}, after every {window.slide:,}"
-    if isinstance(window, UnboundedWindow):
-        every = f"{window.slide:,} records" if window.on is None else duration(window.slide)
-        return f"every record so far, every {every}"
-    if query.frequency is not None:
-        often = duration(query.frequency)
-        return f"the last {duration(window.width)} of {window.on}, never older than {often}"
-    if window.slide is None:
-        return f"the last {duration(window.width)} of {window.on}, at every arrival"
-    return f"the last {duration(window.width)} of {window.on}, every {duration(window.slide)}"
-
-
-def _plain(value: float) -> str:
-    """
-    >>> _plain(0.001), _plain(10_000_000), _plain(True)
-    ('0.001', '10,000,000', 'yes')
-    """
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return f"{value:,}"
-
-
-_SEMANTICS = {
-    "PK_TOPK": "the k records that are most probably among the top k",
-    "PT_K": "every record that is among the top k with probability {threshold} or more",
-    "U_KRANKS": "for each rank the record that is most probably exactly there",
-    "U_TOPK": "the k records that are most probably the whole top k together",
-    "EXPECTED_RANK": "the k records of smallest expected rank, which the column probability holds",
-}
-
-
-def columns_text(query: Query) -> str | None:
-    """What ``*`` stands for; None of a query that names its columns."""
-    if query.star is None:
-        return None
-    added = "".join(f", {item.name}" for item in query.select)
-    return f"all columns of the stream{added}"
-
-
-def semantics_text(query: Query) -> str | None:
-    """What is asked of an uncertain stream, in words; None of a certain one."""
-    asked = query.probability
-    if asked is None:
-        return None
-    if query.summed:
-        names = ", ".join(item.name for item in query.select) or "selected columns"
-        return (
-            f"PK_TOPK BY SUM OF PROBABILITY: the k values of {names} whose records are among the"
-            " top k with the largest probability, added up"
-        )
-    return f"{asked.semantics}: " + _SEMANTICS[asked.semantics].format(threshold=asked.threshold)
-
-
-def rules_text(query: Query) -> str | None:
-    """Which records of an uncertain stream exclude one another; None of a certain one."""
-    if query.probability is None:
-        return None
-    if query.probability.exclusive_by is None:
-        return "none: records exist independently of one another"
-    each = " and partition" if query.partition_by else ""
-    return (
-        f"of all records with the same {query.probability.exclusive_by} in a window{each} at most"
-        " one exists; those where it is NULL are independent"
-    )
-
-
-def combined_text(query: Query) -> str | None:
-    """What is combined, and across which streams; None of a query without COMBINE."""
-    combine, known = query.combine, query.known_streams
-    if combine is None:
-        return None
-    streams = "the streams that have appeared" if known is None else f"{len(known)} streams"
-    text = (
-        f"{combine.function} of {combine.value.sql} across {streams} of {combine.across}, for each"
-        f" {combine.object}; a stream without a value counts {combine.low:g}"
-    )
-    if combine.repeats is not None:
-        text += f"; up to {combine.at_most} values of a stream become one by {combine.repeats}"
-    return text
-
-
-def upper_text(query: Query) -> str | None:
-    """What the upper bounds rest on, or why there are none; None of a query without COMBINE."""
-    combine = query.combine
-    if combine is None:
-        return None
-    if query.known_streams is None:
-        return (
-            "nothing can be forgotten early, as any stream may still come: say which there are,"
-            f" ACROSS {combine.across} IN (...)"
-        )
-    if combine.high is None:
-        return (
-            "nothing can be forgotten early, as any value may still come: say between what they"
-            " lie, VALUES BETWEEN 0 AND ..."
-        )
-    return f"a stream without a value may still bring {combine.high:g}"
-
-
-_WHOLE = "the whole window"
-
-
-def kept_text(plan: Plan, operator: Operator) -> tuple[str, str | None]:
-    """What is kept, and of an uncertain stream why no less, or why that is enough."""
-    asked, keeps = plan.query.probability, plan.algorithm.keeps
-    if asked is None:
-        return keeps, None
-    if getattr(operator, "keeps_all", False):
-        rules = " with EXCLUSIVE BY" if asked.semantics == "U_TOPK" else ""
-        return _WHOLE, f"nothing smaller is known to decide {asked.semantics}{rules}"
-    return keeps, None if keeps == _WHOLE else "no other record can come into an answer"
-
-
-def facts(plan: Plan) -> dict[str, Any]:
-    """What ``explain`` says of a query, as plain values."""
-    query, panes = plan.query, plan.query.window.panes
-    pane = f"{panes.length:,} records" if counts_rows(query.window) else duration(panes.length)
-    minimal = plan.algorithm.name in ("MINTOPK", "PRETOPK")
-    operator: Operator
-    if plan.algorithm.plans:
-        operator = SharedPlan({query.name or "query": query}).operator()
-    else:
-        operator = plan.operator()
-    notes = operator.notes()
-    keeps, keeps_why = kept_text(plan, operator)
-    return {
-        "query": query.name or "query",
-        "text": str(query),
-        "window": window_text(query),
-        "columns": columns_text(query),
-        "semantics": semantics_text(query),
-        "rules": rules_text(query),
-        "combines": combined_text(query),
-        "bounds": upper_text(query),
-        "algorithm": plan.algorithm.name,
-        "reason": plan.reason,
-        "cost": plan.algorithm.cost,
-        "keeps": keeps,
-        "keeps_why": keeps_why,
-        "pane": pane,
-        "panes_per_window": None if panes.unbounded else panes.width,
-        "panes_per_slide": panes.slide,
-        "expected_kept": round(plan.expected_kept, 1) if minimal else None,
-        "worst_kept": plan.worst_kept if minimal else None,
-        "per_partition": bool(query.partition_by),
-        "lateness_us": query.lateness,
-        "late": query.late,
-        "emit": query.emit,
-        "frequency_us": query.frequency,
-        "options": dict(getattr(operator, "options", {})),
-        "approximation": {name: notes[name] for name in ("bound", "holds") if name in notes},
-    }
-
-
-#: Facts that only some queries have.
-_OPTIONAL = ("columns", "semantics", "rules", "combines", "bounds")
-
-
-def explain(plan: Plan, name: str | None = None) -> str:
-    """The plan as text, a fact a line; a query that has no name may be given one."""
-    known = facts(plan)
-    each = " for each partition" if known["per_partition"] else ""
-    lines = [
-        ("query", name or known["query"]),
-        ("window", known["window"]),
-        *((name, known[name]) for name in _OPTIONAL if known[name] is not None),
-        ("algorithm", f"{known['algorithm']}: {known['reason']}"),
-        ("cost", known["cost"]),
-    ]
-    if known["options"]:
-        told = ", ".join(f"{name} {_plain(value)}" for name, value in known["options"].items())
-        lines.append(("options", told))
-    if known["approximation"]:
-        bound = known["approximation"]
-        lines.append(("bound", f"{bound['bound']}, {bound['holds']}"))
-    if plan.algorithm.plans:
-        pass  # moments are not fixed, and neither are panes
-    elif plan.query.window.panes.on_arrival:
-        lines.append(("panes", "records of the same microsecond expire together"))
-    elif plan.on_arrival:
-        lines.append(("panes", "none: records expire one by one"))
-    elif known["panes_per_window"] is None:
-        lines.append(("panes", f"{known['pane']} each; nothing expires"))
-    else:
-        lines.append(
-            ("panes", f"{known['pane']} each, {known['panes_per_window']:,} to a window,"
-                      f" {known['panes_per_slide']:,} to a slide")
-        )  # fmt: skip
-    if known["expected_kept"] is None:
-        why = "" if known["keeps_why"] is None else f": {known['keeps_why']}"
-        lines.append(("kept", known["keeps"] + each + why))
-    elif plan.query.window.panes.on_arrival:
-        lines.append(
-            ("kept", f"k (1 + ln(n / k)) of n records in random order{each}; all n if scores fall")
-        )
-    else:
-        lines.append(
-            ("kept", f"about {known['expected_kept']:,.0f} records{each} (k H_C, scores in random"
-                     f" order), at worst {known['worst_kept']:,} (scores that only fall)")
-        )  # fmt: skip
-    uncertain = plan.query.probability is not None
-    changing = uncertain or plan.query.combine is not None
-    if plan.query.window.on is not None:
-        lines.append(("late", _late(plan.query)))
-    moved = "; a probability that changes is a move" if uncertain else ""
-    if changing and not uncertain:
-        moved = "; a score or bound that changes is a move"
-    emitted = {
-        "SNAPSHOTS": "the whole answer each time" if uncertain else "the whole top k each time",
-        "CHANGES": f"enter, leave and move only{moved}",
-    }
-    lines.append(("emits", emitted[plan.query.emit]))
-    width = max(len(name) for name, _ in lines)
-    return "\n".join(f"{name:<{width}}  {text}" for name, text in lines)
-
-
-def _late(query: Query) -> str:
-    """What becomes of records that are out of order."""
-    if query.lateness is None:
-        return (
-            "in a bounded run every record counts, in any order; in one that follows, those out of"
-            " order are dropped and counted"
-        )
-    remembered = "all panes' best are" if query.probability is None else "all records are"
-    later = {
-        "DROP": "later records are dropped and counted",
-        "REVISE": f"later records correct what was reported; {remembered} kept for that",
-    }[query.late]
-    return f"up to {duration(query.lateness)} in any order; {later}"
+__all__ = ["Explanation", "explain"]

@@ -7,10 +7,11 @@ from typing import Any
 
 from crestline.core.window import RangeWindow, counts_rows
 from crestline.language import Query
-from crestline.planner.explain import duration, explain, facts, per_minute
+from crestline.planner.facts import Block, QueryFacts, facts, query_block
 from crestline.planner.plan import plan
 from crestline.planner.shared import Bundle, SharedPlan, arrange, why_alone
 from crestline.planner.timeline import timeline
+from crestline.planner.words import duration, per_minute
 from crestline.sharing import PLANS, ExecutionPlan
 
 #: Beyond this many queries only what they share is told, not each of them.
@@ -25,19 +26,17 @@ def execution_plans(shared: SharedPlan) -> dict[str, ExecutionPlan]:
     return {name: make(shared.demands) for name, make in PLANS.items()}
 
 
-def sharing_facts(queries: Mapping[str, Query]) -> list[dict[str, Any]]:
+def facts_by_query(queries: Mapping[str, Query]) -> dict[str, QueryFacts]:
     """What is said of every query: alone, and with whom it shares what."""
-    found = []
+    found = {}
     for bundle in arrange(queries):
         together = _bundle_facts(bundle)
         for name, query in bundle.queries.items():
-            known = facts(plan(query)) | {"query": name}
-            known["shares_with"] = [other for other in bundle.queries if other != name]
-            known["why_alone"] = _why(bundle, queries, name)
-            known["shared"] = together
-            found.append(known)
-    order = list(queries)
-    return sorted(found, key=lambda known: order.index(known["query"]))
+            found[name] = facts(
+                plan(query), name, shares_with=[other for other in bundle.queries if other != name],
+                why_alone=_why(bundle, queries, name), shared=together,
+            )  # fmt: skip
+    return {name: found[name] for name in queries}
 
 
 def _bundle_facts(bundle: Bundle) -> dict[str, Any] | None:
@@ -65,24 +64,24 @@ def _bundle_facts(bundle: Bundle) -> dict[str, Any] | None:
     return known
 
 
-def explain_all(queries: Mapping[str, Query], width: int = 78) -> str:
-    """One query as ``explain`` tells it, or several: each of them, then what they share."""
+def blocks(queries: Mapping[str, Query], width: int) -> list[Block]:
+    """The plan of one query, or of several: that of each, then what they share. Drawings are up to
+    ``width`` characters wide."""
     bundles = arrange(queries)
-    blocks = []
+    found = []
     if len(queries) <= _MOST:
-        for name, query in queries.items():
-            blocks.append(explain(plan(query), name if len(queries) > 1 else None))
+        found = [query_block(plan(query), name) for name, query in queries.items()]
     if len(queries) > 1 or any(query.frequency is not None for query in queries.values()):
-        blocks += [_block(bundle, queries, width) for bundle in bundles]
+        found += [_block(bundle, queries, width) for bundle in bundles]
     if len(queries) > 1:
-        blocks.append(_in_all(bundles, queries))
-    return "\n\n".join(blocks)
+        found.append(_in_all(bundles, queries))
+    return found
 
 
-def _block(bundle: Bundle, queries: Mapping[str, Query], width: int) -> str:
+def _block(bundle: Bundle, queries: Mapping[str, Query], width: int) -> Block:
     names = list(bundle.queries)
     if not isinstance(bundle.plan, SharedPlan):
-        return _lines([("alone", names[0]), ("because", _why(bundle, queries, names[0]) or "")])
+        return Block([("alone", names[0]), ("because", _why(bundle, queries, names[0]) or "")])
     shared = bundle.plan
     lines = [("shared by" if len(names) > 1 else "planned", _listed(names))]
     lines.append(("structure", _structure(shared)))
@@ -95,7 +94,7 @@ def _block(bundle: Bundle, queries: Mapping[str, Query], width: int) -> str:
         )  # fmt: skip
     plans = execution_plans(shared)
     if not plans:
-        return _lines(lines)
+        return Block(lines)
     mine = plans[(shared.method or "DP").upper()]
     cheapest = "" if mine.name == "DP" else f", the least is {per_minute(plans['DP'].cost)}"
     lines.append(
@@ -110,8 +109,7 @@ def _block(bundle: Bundle, queries: Mapping[str, Query], width: int) -> str:
     if plans["NS"].cost:
         saved = 1 - mine.cost / plans["NS"].cost
         lines.append(("saves", f"{float(saved):.0%} of what computing each query alone (NS) costs"))
-    picture = timeline(mine, width=width, unit=duration)
-    return _lines(lines) + "\n\n" + picture
+    return Block(lines, timeline(mine, width=width, unit=duration))
 
 
 def _structure(shared: SharedPlan) -> str:
@@ -166,7 +164,7 @@ def _why(bundle: Bundle, queries: Mapping[str, Query], name: str) -> str | None:
     return f"{what} is its own; it shares the scan and the expressions"
 
 
-def _in_all(bundles: list[Bundle], queries: Mapping[str, Query]) -> str:
+def _in_all(bundles: list[Bundle], queries: Mapping[str, Query]) -> Block:
     streams = {query.stream.casefold(): query.stream for query in queries.values()}
     alone = sum(1 for bundle in bundles if len(bundle.queries) == 1)
     shared = len(queries) - alone
@@ -176,7 +174,7 @@ def _in_all(bundles: list[Bundle], queries: Mapping[str, Query]) -> str:
         said += f", {number} structure{'s' if number > 1 else ''} for {shared:,} of them"
     if alone:
         said += f", {alone:,} with one of {'its' if alone == 1 else 'their'} own"
-    return _lines([("in all", said)])
+    return Block([("in all", said)])
 
 
 def _listed(names: list[str]) -> str:
@@ -185,9 +183,4 @@ def _listed(names: list[str]) -> str:
     return ", ".join(names[: _LONGEST_LIST - 1]) + f" and {len(names) - _LONGEST_LIST + 1:,} more"
 
 
-def _lines(lines: list[tuple[str, str]]) -> str:
-    width = max(len(name) for name, _ in lines)
-    return "\n".join(f"{name:<{width}}  {text}" for name, text in lines)
-
-
-__all__ = ["execution_plans", "explain_all", "sharing_facts"]
+__all__ = ["blocks", "execution_plans", "facts_by_query"]

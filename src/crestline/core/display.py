@@ -1,0 +1,151 @@
+"""Values as people read them: cells, aligned text and HTML tables. Nothing in a value can steer a
+terminal or become markup."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+#: Characters of a cell of a text table; the rest is cut off.
+_WIDEST_CELL = 40
+
+
+def cell(value: Any) -> str:
+    """A value as people read it; nothing in it can steer the terminal.
+
+    >>> cell(1234567.5), cell(None), cell("a" + chr(27) + "[31m")
+    ('1,234,567.5', 'NULL', 'a\\\\x1b[31m')
+    """
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return f"{value:,.10g}"
+    if isinstance(value, datetime):
+        return moment(value)
+    text = str(value)
+    if text.isprintable():
+        return text
+    return "".join(c if _harmless(c) else c.encode("unicode_escape").decode() for c in text)
+
+
+def _harmless(character: str) -> bool:
+    return character == " " or not unicodedata.category(character).startswith(("C", "Z"))
+
+
+def moment(time: datetime) -> str:
+    """A time in UTC, to the second where it is a whole one.
+
+    >>> moment(datetime(2024, 1, 2, 3, 4, 5)), moment(datetime(2024, 1, 2, 3, 4, 5, 600000))
+    ('2024-01-02 03:04:05', '2024-01-02 03:04:05.6')
+    """
+    utc = time if time.tzinfo is None else time.astimezone(UTC)
+    text = f"{utc:%Y-%m-%d %H:%M:%S}"
+    return f"{text}.{utc.microsecond:06}".rstrip("0") if utc.microsecond else text
+
+
+def counted(number: int, noun: str) -> str:
+    """
+    >>> counted(1, "row"), counted(2000, "query")
+    ('1 row', '2,000 queries')
+    """
+    if number != 1:
+        noun = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+    return f"{number:,} {noun}"
+
+
+def is_number(kind: pa.DataType) -> bool:
+    """Whether a column's values stand to the right."""
+    import pyarrow as pa
+
+    integer = pa.types.is_integer(kind) or pa.types.is_decimal(kind)
+    return bool(integer or pa.types.is_floating(kind))
+
+
+def column_values(column: pa.ChunkedArray) -> list[Any]:
+    """The values of a column to show: times in microseconds, as text where Python has none."""
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_timestamp(kind) and kind.unit == "ns":
+        column = column.cast(pa.timestamp("us", kind.tz), safe=False)
+    try:
+        return list(column.to_pylist())
+    except (ValueError, OverflowError):  # a year beyond 9999
+        return list(column.cast(pa.string()).to_pylist())
+
+
+def text_table(
+    headings: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[bool]
+) -> str:
+    """Aligned columns, those in ``right`` to the right.
+
+    >>> print(text_table(["rank", "name"], [["1", "a"], ["12", "b"]], [True, False]))
+    rank  name
+       1  a
+      12  b
+    """
+    table = [[_cut(text) for text in row] for row in (headings, *rows)]
+    widths = [max(map(_width, column)) for column in zip(*table, strict=True)]
+    lines = []
+    for row in table:
+        cells = zip(row, widths, right, strict=True)
+        lines.append("  ".join(_padded(*each) for each in cells).rstrip())
+    return "\n".join(lines)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _WIDEST_CELL else text[: _WIDEST_CELL - 3] + "..."
+
+
+def _width(text: str) -> int:
+    """Columns of a terminal: wide characters take two."""
+    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def _padded(text: str, width: int, right: bool) -> str:
+    space = " " * (width - _width(text))
+    return space + text if right else text + space
+
+
+def html_table(
+    rows: Iterable[Sequence[str]], headings: Sequence[str] = (), right: Sequence[bool] = ()
+) -> str:
+    """A table of escaped texts.
+
+    >>> html_table([["<b>"]])
+    '<table><tr><td style="text-align:left">&lt;b&gt;</td></tr></table>'
+    """
+    sides = ["right" if each else "left" for each in right]
+
+    def line(kind: str, texts: Sequence[str]) -> str:
+        aligned = zip(texts, sides or ["left"] * len(texts), strict=True)
+        cells = (f'<{kind} style="text-align:{side}">{escape(t)}</{kind}>' for t, side in aligned)
+        return f"<tr>{''.join(cells)}</tr>"
+
+    head = line("th", headings) if headings else ""
+    return f"<table>{head}{''.join(line('td', row) for row in rows)}</table>"
+
+
+def folded_html(summary: str, content: str) -> str:
+    """``content``, which is HTML, behind a line to click on."""
+    return f"<details><summary>{escape(summary)}</summary>{content}</details>"
+
+
+__all__ = [
+    "cell",
+    "column_values",
+    "counted",
+    "folded_html",
+    "html_table",
+    "is_number",
+    "moment",
+    "text_table",
+]

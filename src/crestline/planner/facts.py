@@ -1,0 +1,206 @@
+"""What is said of a plan: for programs (``QueryFacts``) and for people (``Block``)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from html import escape
+from typing import Any
+
+from crestline.core.display import html_table
+from crestline.core.operator import Operator
+from crestline.core.window import counts_rows
+from crestline.planner.plan import Plan
+from crestline.planner.shared import SharedPlan
+from crestline.planner.words import (
+    columns_text,
+    combined_text,
+    duration,
+    emitted_text,
+    kept_text,
+    late_text,
+    option_text,
+    rules_text,
+    semantics_text,
+    upper_text,
+    window_text,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueryFacts:
+    """How one query would be run, as plain values."""
+
+    #: The name of the query.
+    query: str
+    #: The query, as canonical text.
+    text: str
+    #: The window, in words.
+    window: str
+    #: What ``*`` stands for.
+    columns: str | None
+    #: WITH PROBABILITY: what is asked for, in words.
+    semantics: str | None
+    #: WITH PROBABILITY: which records exclude one another.
+    rules: str | None
+    #: COMBINE: what is combined across which streams.
+    combines: str | None
+    #: COMBINE: what the upper bounds rest on.
+    bounds: str | None
+    #: The name of the algorithm, as USING takes it.
+    algorithm: str
+    #: Why this one.
+    reason: str
+    #: What it costs, in symbols.
+    cost: str
+    #: What it keeps, in words.
+    keeps: str
+    #: WITH PROBABILITY: why no less is kept, or why that is enough.
+    keeps_why: str | None
+    #: The length of a pane: all records of a pane expire together.
+    pane: str
+    #: Panes in a window; None if nothing expires.
+    panes_per_window: int | None
+    #: Panes in a slide.
+    panes_per_slide: int | None
+    #: Records kept for each partition if scores come in random order, where that is known.
+    expected_kept: float | None
+    #: Records kept for each partition if scores only ever fall, where that is known.
+    worst_kept: int | None
+    #: Whether every partition has its own window and its own k.
+    per_partition: bool
+    #: LATENESS in microseconds; None if it is not written.
+    lateness_us: int | None
+    #: DROP or REVISE.
+    late: str
+    #: SNAPSHOTS or CHANGES.
+    emit: str
+    #: FREQUENCY in microseconds; None if it is not written.
+    frequency_us: int | None
+    #: The options of the algorithm.
+    options: dict[str, Any]
+    #: Of an approximate answer: the bound of its error, and for which streams that holds.
+    approximation: dict[str, Any]
+    #: The queries that share its structure.
+    shares_with: list[str] = field(default_factory=list)
+    #: Why it shares a structure with none; None if it does.
+    why_alone: str | None = None
+    #: What queries with one structure have in common.
+    shared: dict[str, Any] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The facts by their names, as ``crestline explain --json`` writes them."""
+        return {each.name: getattr(self, each.name) for each in fields(QueryFacts)}
+
+
+def facts(plan: Plan, name: str | None = None, **sharing: Any) -> QueryFacts:
+    """What ``explain`` says of a query, as plain values; ``sharing`` is what it shares."""
+    query, panes = plan.query, plan.query.window.panes
+    pane = f"{panes.length:,} records" if counts_rows(query.window) else duration(panes.length)
+    minimal = plan.algorithm.name in ("MINTOPK", "PRETOPK")
+    name = name or query.name or "query"
+    alone: Plan | SharedPlan = SharedPlan({name: query}) if plan.algorithm.plans else plan
+    operator: Operator = alone.operator()
+    notes = operator.notes()
+    keeps, keeps_why = kept_text(plan, operator)
+    return QueryFacts(
+        query=name,
+        text=str(query),
+        window=window_text(query),
+        columns=columns_text(query),
+        semantics=semantics_text(query),
+        rules=rules_text(query),
+        combines=combined_text(query),
+        bounds=upper_text(query),
+        algorithm=plan.algorithm.name,
+        reason=plan.reason,
+        cost=plan.algorithm.cost,
+        keeps=keeps,
+        keeps_why=keeps_why,
+        pane=pane,
+        panes_per_window=None if panes.unbounded else panes.width,
+        panes_per_slide=panes.slide,
+        expected_kept=round(plan.expected_kept, 1) if minimal else None,
+        worst_kept=plan.worst_kept if minimal else None,
+        per_partition=bool(query.partition_by),
+        lateness_us=query.lateness,
+        late=query.late,
+        emit=query.emit,
+        frequency_us=query.frequency,
+        options=dict(getattr(operator, "options", {})),
+        approximation={each: notes[each] for each in ("bound", "holds") if each in notes},
+        **sharing,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Names with what is said of them, a line each, and perhaps a drawing in characters."""
+
+    lines: list[tuple[str, str]]
+    drawing: str | None = None
+
+    def __str__(self) -> str:
+        width = max(len(name) for name, _ in self.lines)
+        text = "\n".join(f"{name:<{width}}  {said}" for name, said in self.lines)
+        return text if self.drawing is None else f"{text}\n\n{self.drawing}"
+
+    def html(self) -> str:
+        drawn = "" if self.drawing is None else f"<pre>{escape(self.drawing)}</pre>"
+        return html_table(self.lines) + drawn
+
+
+def query_block(plan: Plan, name: str) -> Block:
+    """The plan of one query."""
+    known = facts(plan, name)
+    each = " for each partition" if known.per_partition else ""
+    optional = {
+        "columns": known.columns,
+        "semantics": known.semantics,
+        "rules": known.rules,
+        "combines": known.combines,
+        "bounds": known.bounds,
+    }
+    lines = [
+        ("query", name),
+        ("window", known.window),
+        *((of, said) for of, said in optional.items() if said is not None),
+        ("algorithm", f"{known.algorithm}: {known.reason}"),
+        ("cost", known.cost),
+    ]
+    if known.options:
+        told = ", ".join(f"{option} {option_text(v)}" for option, v in known.options.items())
+        lines.append(("options", told))
+    if bound := known.approximation:
+        lines.append(("bound", f"{bound['bound']}, {bound['holds']}"))
+    if plan.algorithm.plans:
+        pass  # moments are not fixed, and neither are panes
+    elif plan.query.window.panes.on_arrival:
+        lines.append(("panes", "records of the same microsecond expire together"))
+    elif plan.on_arrival:
+        lines.append(("panes", "none: records expire one by one"))
+    elif known.panes_per_window is None:
+        lines.append(("panes", f"{known.pane} each; nothing expires"))
+    else:
+        lines.append(
+            ("panes", f"{known.pane} each, {known.panes_per_window:,} to a window,"
+                      f" {known.panes_per_slide:,} to a slide")
+        )  # fmt: skip
+    if known.expected_kept is None:
+        why = "" if known.keeps_why is None else f": {known.keeps_why}"
+        lines.append(("kept", known.keeps + each + why))
+    elif plan.query.window.panes.on_arrival:
+        lines.append(
+            ("kept", f"k (1 + ln(n / k)) of n records in random order{each}; all n if scores fall")
+        )
+    else:
+        lines.append(
+            ("kept", f"about {known.expected_kept:,.0f} records{each} (k H_C, scores in random"
+                     f" order), at worst {known.worst_kept:,} (scores that only fall)")
+        )  # fmt: skip
+    if plan.query.window.on is not None:
+        lines.append(("late", late_text(plan.query)))
+    lines.append(("emits", emitted_text(plan.query)))
+    return Block(lines)
+
+
+__all__ = ["Block", "QueryFacts", "facts", "query_block"]

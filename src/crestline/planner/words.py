@@ -1,0 +1,188 @@
+"""What a query asks for and how it is run, in words."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from crestline.core.operator import Operator
+from crestline.core.window import RowsWindow, UnboundedWindow
+from crestline.language import Query
+from crestline.planner.plan import Plan
+
+_UNITS = (
+    (86_400_000_000, "d"),
+    (3_600_000_000, "h"),
+    (60_000_000, "min"),
+    (1_000_000, "s"),
+    (1_000, "ms"),
+    (1, "us"),
+)
+
+
+def duration(microseconds: int) -> str:
+    """The shortest exact way to say it.
+
+    >>> duration(90_000_000), duration(7_200_000_000), duration(0)
+    ('90 s', '2 h', '0 s')
+    """
+    if microseconds == 0:
+        return "0 s"
+    for size, unit in _UNITS:
+        if microseconds % size == 0:
+            return f"{microseconds // size:,} {unit}"
+    raise AssertionError("every whole number is a multiple of one microsecond")
+
+
+def per_minute(cost: Fraction) -> str:
+    """A cost for each microsecond, by the minute.
+
+    >>> per_minute(Fraction(9, 4 * 60_000_000))
+    '2.25'
+    """
+    return f"{float(cost * 60_000_000):,.4g}"
+
+
+def window_text(query: Query) -> str:
+    """The window in words."""
+    window = query.window
+    if isinstance(window, RowsWindow):
+        per = " of its partition" if query.partition_by else ""
+        order = f" in the order of {window.on}" if window.on else ""
+        return f"the last {window.rows:,} records{per}{order}, after every {window.slide:,}"
+    if isinstance(window, UnboundedWindow):
+        every = f"{window.slide:,} records" if window.on is None else duration(window.slide)
+        return f"every record so far, every {every}"
+    if query.frequency is not None:
+        often = duration(query.frequency)
+        return f"the last {duration(window.width)} of {window.on}, never older than {often}"
+    if window.slide is None:
+        return f"the last {duration(window.width)} of {window.on}, at every arrival"
+    return f"the last {duration(window.width)} of {window.on}, every {duration(window.slide)}"
+
+
+def option_text(value: float) -> str:
+    """
+    >>> option_text(0.001), option_text(10_000_000), option_text(True)
+    ('0.001', '10,000,000', 'yes')
+    """
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,}"
+
+
+_SEMANTICS = {
+    "PK_TOPK": "the k records that are most probably among the top k",
+    "PT_K": "every record that is among the top k with probability {threshold} or more",
+    "U_KRANKS": "for each rank the record that is most probably exactly there",
+    "U_TOPK": "the k records that are most probably the whole top k together",
+    "EXPECTED_RANK": "the k records of smallest expected rank, which the column probability holds",
+}
+
+
+def columns_text(query: Query) -> str | None:
+    """What ``*`` stands for; None of a query that names its columns."""
+    if query.star is None:
+        return None
+    added = "".join(f", {item.name}" for item in query.select)
+    return f"all columns of the stream{added}"
+
+
+def semantics_text(query: Query) -> str | None:
+    """What is asked of an uncertain stream, in words; None of a certain one."""
+    asked = query.probability
+    if asked is None:
+        return None
+    if query.summed:
+        names = ", ".join(item.name for item in query.select) or "selected columns"
+        return (
+            f"PK_TOPK BY SUM OF PROBABILITY: the k values of {names} whose records are among the"
+            " top k with the largest probability, added up"
+        )
+    return f"{asked.semantics}: " + _SEMANTICS[asked.semantics].format(threshold=asked.threshold)
+
+
+def rules_text(query: Query) -> str | None:
+    """Which records of an uncertain stream exclude one another; None of a certain one."""
+    if query.probability is None:
+        return None
+    if query.probability.exclusive_by is None:
+        return "none: records exist independently of one another"
+    each = " and partition" if query.partition_by else ""
+    return (
+        f"of all records with the same {query.probability.exclusive_by} in a window{each} at most"
+        " one exists; those where it is NULL are independent"
+    )
+
+
+def combined_text(query: Query) -> str | None:
+    """What is combined, and across which streams; None of a query without COMBINE."""
+    combine, known = query.combine, query.known_streams
+    if combine is None:
+        return None
+    streams = "the streams that have appeared" if known is None else f"{len(known)} streams"
+    text = (
+        f"{combine.function} of {combine.value.sql} across {streams} of {combine.across}, for each"
+        f" {combine.object}; a stream without a value counts {combine.low:g}"
+    )
+    if combine.repeats is not None:
+        text += f"; up to {combine.at_most} values of a stream become one by {combine.repeats}"
+    return text
+
+
+def upper_text(query: Query) -> str | None:
+    """What the upper bounds rest on, or why there are none; None of a query without COMBINE."""
+    combine = query.combine
+    if combine is None:
+        return None
+    if query.known_streams is None:
+        return (
+            "nothing can be forgotten early, as any stream may still come: say which there are,"
+            f" ACROSS {combine.across} IN (...)"
+        )
+    if combine.high is None:
+        return (
+            "nothing can be forgotten early, as any value may still come: say between what they"
+            " lie, VALUES BETWEEN 0 AND ..."
+        )
+    return f"a stream without a value may still bring {combine.high:g}"
+
+
+_WHOLE = "the whole window"
+
+
+def kept_text(plan: Plan, operator: Operator) -> tuple[str, str | None]:
+    """What is kept, and of an uncertain stream why no less, or why that is enough."""
+    asked, keeps = plan.query.probability, plan.algorithm.keeps
+    if asked is None:
+        return keeps, None
+    if getattr(operator, "keeps_all", False):
+        rules = " with EXCLUSIVE BY" if asked.semantics == "U_TOPK" else ""
+        return _WHOLE, f"nothing smaller is known to decide {asked.semantics}{rules}"
+    return keeps, None if keeps == _WHOLE else "no other record can come into an answer"
+
+
+def emitted_text(query: Query) -> str:
+    """Which rows come out."""
+    if query.emit == "SNAPSHOTS":
+        whole = "top k" if query.probability is None else "answer"
+        return f"the whole {whole} each time"
+    if query.probability is not None:
+        return "enter, leave and move only; a probability that changes is a move"
+    if query.combine is not None:
+        return "enter, leave and move only; a score or bound that changes is a move"
+    return "enter, leave and move only"
+
+
+def late_text(query: Query) -> str:
+    """What becomes of records that are out of order."""
+    if query.lateness is None:
+        return (
+            "in a bounded run every record counts, in any order; in one that follows, those out of"
+            " order are dropped and counted"
+        )
+    remembered = "all panes' best are" if query.probability is None else "all records are"
+    later = {
+        "DROP": "later records are dropped and counted",
+        "REVISE": f"later records correct what was reported; {remembered} kept for that",
+    }[query.late]
+    return f"up to {duration(query.lateness)} in any order; {later}"
