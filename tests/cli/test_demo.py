@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -11,8 +10,7 @@ import pytest
 import crestline as library
 from cli.command import crestline, left_behind
 from crestline.cli import demo
-from crestline.cli.picture import rank_picture
-from crestline.cli.trades import Snapshot, Trade, plain_view, snapshots
+from crestline.cli.trades import Snapshot, plain_view, snapshots
 from crestline.streams import generate
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -61,10 +59,8 @@ def test_a_result_as_lines_tells_moves(seen: list[Snapshot]) -> None:
     assert [line[6:11].strip() for line in lines[1:]] == ["new"] + ["▼ 1"] * 9
 
 
-def test_the_picture_copes_with_few_and_with_returning_trades(seen: list[Snapshot]) -> None:
-    start = datetime(2024, 1, 1, tzinfo=UTC)
-    a, b, c = (Trade(start, name, 10.0, 100) for name in "ABC")
-    orders = [(a, b), (b, c), (a, c), (c,)]
-    back = [Snapshot(start + timedelta(seconds=5 * i), t) for i, t in enumerate(orders)]
-    for shown in (seen, seen[:1], back):
-        assert rank_picture(shown).startswith(PNG)
+def test_the_picture_copes_with_few_trades_and_none() -> None:
+    trades = next(iter(generate("trades", 6_000, 1, rate=1_000)))
+    for few in (trades, trades.slice(0, 1), trades.slice(0, 0)):
+        rows = library.run(demo.QUERY, {"trades": few}).to_arrow()
+        assert demo.picture(rows).startswith(PNG)

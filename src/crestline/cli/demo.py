@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -76,8 +77,6 @@ def demo(
     began = time.perf_counter()
     from crestline.cli.engine import spark
     from crestline.cli.output import write_table, write_whole
-    from crestline.cli.picture import rank_picture
-    from crestline.cli.trades import snapshots
 
     _clear(folder / "results")
     with spark(None, None, quiet=True) as started:
@@ -85,8 +84,23 @@ def demo(
         rows, metrics = _follow(started, folder, trades, seconds if watched else None)
     write_table(folder / _ROWS, rows)
     write_whole(folder / _QUERY, QUERY.encode())
-    write_whole(folder / _PICTURE, rank_picture(snapshots(rows)))
+    write_whole(folder / _PICTURE, picture(rows))
     _tell(metrics, folder, trades, time.perf_counter() - began, started.seconds)
+
+
+def picture(rows: pa.Table) -> bytes:
+    """How the ranks of the leading trades changed, as a PNG."""
+    from crestline.local import named_queries
+    from crestline.local.plotting import png, rank_figure
+    from crestline.local.rankings import rankings
+
+    (ranking,) = rankings({"query": rows}, named_queries(QUERY))
+    title = "The 10 largest trades of the last minute, every 5 seconds"
+    note = (
+        "Each line is a trade, from entering the top 10 to leaving it. Coloured: those that were"
+        " first, with symbol and value."
+    )
+    return png(rank_figure([replace(ranking, title=title)], note))
 
 
 def _check_own(folder: Path) -> None:
@@ -253,12 +267,10 @@ class _Printed:
 
 
 def _tell(metrics: Metrics, folder: Path, trades: int, seconds: float, start: float) -> None:
-    from crestline.cli.summary import kept
-
     query = folder / "query.sql"
     print(f"""
 {metrics.rows_in:,} trades in {seconds:.1f} s, {start:.1f} s of it to start Spark
-records kept: {kept(metrics)}
+records kept: {metrics.kept_text()}
 
 In {folder}:
   results/         the results as they came, a part for each round

@@ -86,7 +86,7 @@ class QuerySummary:
             )  # fmt: skip
         if known.partitions:
             found.append(("partitions", f"{known.partitions:,}"))
-        found.append(("records kept", kept(known)))
+        found.append(("records kept", known.kept_text()))
         if (bound := known.approximation) and "bound" in bound:
             found.append(("bound", f"{bound['bound']}, {bound['holds']}"))
             if "switches" in bound:
@@ -143,18 +143,6 @@ def precision(approximation: dict[str, Any]) -> list[tuple[str, str]]:
 def aside(metrics: Metrics) -> int:
     """Bad records; late ones are counted apart."""
     return sum(count for reason, count in metrics.rejected.items() if reason != "late")
-
-
-def kept(metrics: Metrics) -> str:
-    """The most records that were kept, against what the window held."""
-    window = metrics.window_records_peak
-    text = f"{metrics.kept_peak:,} at most"
-    if metrics.sharing > 1:
-        text += f" for {metrics.sharing:,} queries"
-    if not window:
-        return text
-    share = 100 * min(1.0, metrics.kept_peak / window)
-    return f"{text}, where the window held about {window:,} ({share:.3g} %)"
 
 
 #: Seconds of compiling that get a line.
@@ -247,7 +235,7 @@ def _print_many(run: RunSummary, console: Console) -> None:
     width = max(len(summary.query) for summary in run.queries[:_EACH])
     for summary in run.queries[:_EACH]:
         known = summary.metrics
-        told = f"{known.result_rows:>12,} result rows, {kept(known)}"
+        told = f"{known.result_rows:>12,} result rows, {known.kept_text()}"
         console.print(Text.assemble((f"{summary.query:<{width}}  ", "bold"), told), soft_wrap=True)
     console.print(Text(f"and {len(run.queries) - _EACH:,} queries more", "dim"))
     # Queries on several streams or with several filters count their own records.
@@ -276,4 +264,4 @@ def _print_lines(lines: list[tuple[str, str]], console: Console) -> None:
         console.print(Text.assemble((f"{name:<{width}}  ", "dim"), text), soft_wrap=True)
 
 
-__all__ = ["QuerySummary", "RunSummary", "aside", "kept", "print_summary"]
+__all__ = ["QuerySummary", "RunSummary", "aside", "print_summary"]

@@ -70,7 +70,7 @@ def is_number(kind: pa.DataType) -> bool:
 
 
 def column_values(column: pa.ChunkedArray) -> list[Any]:
-    """The values of a column to show: times in microseconds, as text where Python has none."""
+    """The values of a column to show: times in microseconds, and text where Python has none."""
     import pyarrow as pa
 
     kind = column.type
@@ -79,15 +79,16 @@ def column_values(column: pa.ChunkedArray) -> list[Any]:
     try:
         return list(column.to_pylist())
     except (ValueError, OverflowError):  # a year beyond 9999
-        return list(column.cast(pa.string()).to_pylist())
+        texts = map(str, column.to_numpy())
+        return [None if text == "NaT" else text for text in texts]
 
 
 def text_table(
-    headings: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[bool]
+    rows: Iterable[Sequence[str]], headings: Sequence[str], right: Sequence[bool]
 ) -> str:
     """Aligned columns, those in ``right`` to the right.
 
-    >>> print(text_table(["rank", "name"], [["1", "a"], ["12", "b"]], [True, False]))
+    >>> print(text_table([["1", "a"], ["12", "b"]], ["rank", "name"], [True, False]))
     rank  name
        1  a
       12  b

@@ -2,6 +2,7 @@
 
 from crestline.local.board import Board
 from crestline.local.metrics import Metrics
-from crestline.local.session import BoundedRun, Results, Session, named_queries, run_bounded
+from crestline.local.results import Results
+from crestline.local.session import BoundedRun, Session, named_queries, run_bounded
 
 __all__ = ["Board", "BoundedRun", "Metrics", "Results", "Session", "named_queries", "run_bounded"]

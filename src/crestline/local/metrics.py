@@ -14,7 +14,7 @@ from crestline.kernels.tiers import waited
 from crestline.types import Ints
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Metrics:
     """Counts of one query's run; ``kept`` are records, ``*_peak`` the most at any one time."""
 
@@ -50,6 +50,21 @@ class Metrics:
     def as_dict(self) -> dict[str, Any]:
         """The counts by their names."""
         return {name: getattr(self, name) for name in self.__slots__}
+
+    def kept_text(self) -> str:
+        """The most records that were kept, against what the window held."""
+        window, text = self.window_records_peak, f"{self.kept_peak:,} at most"
+        if self.sharing > 1:
+            text += f" for {self.sharing:,} queries"
+        if not window:
+            return text
+        share = 100 * min(1.0, self.kept_peak / window)
+        return f"{text}, where the window held about {window:,} ({share:.3g} %)"
+
+    def __repr__(self) -> str:
+        """Counts that are not zero."""
+        counts = ", ".join(f"{n}={v!r}" for n, v in self.as_dict().items() if v or n == "rows_in")
+        return f"Metrics({counts})"
 
     def keeps(self, records: int) -> None:
         """Note how many records are kept now."""

@@ -28,6 +28,7 @@ from crestline.local.late import warn_of_late
 from crestline.local.merging import merged, merging_key, tagged, tagged_schema
 from crestline.local.metrics import Metrics
 from crestline.local.projection import columns_of, resolve
+from crestline.local.results import Results, together
 from crestline.local.several import Several
 from crestline.local.sources import Source, is_path, is_paths, source
 from crestline.local.views import Named
@@ -35,46 +36,6 @@ from crestline.planner import plan
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-
-class Results:
-    """The rows of a bounded run, by ``to_arrow``, ``to_pandas`` or, of one query, ``of``.
-
-    ``rejects`` is a table of the records that were set aside, with reasons; ``by_query`` has the
-    ``Metrics`` of each query; ``notes`` says which columns had to widen.
-    """
-
-    def __init__(
-        self, tables: dict[str, pa.Table], rejects: pa.Table, metrics: dict[str, Metrics],
-        notes: list[str],
-    ) -> None:  # fmt: skip
-        self._tables, self.rejects, self.by_query = tables, rejects, metrics
-        self.notes = notes
-
-    @property
-    def metrics(self) -> Metrics:
-        """The counts of the run; of several queries, the first one's (see ``by_query``)."""
-        return next(iter(self.by_query.values()))
-
-    def of(self, query: str) -> pa.Table:
-        """The rows of one query of several."""
-        if query not in self._tables:
-            raise CrestlineError(f"no query {query!r}: there are {', '.join(self._tables)}")
-        return self._tables[query]
-
-    def to_arrow(self) -> pa.Table:
-        """All rows. Several queries with different columns: NULL where a query lacks a column."""
-        return together(list(self._tables.values()))
-
-    def to_pandas(self) -> Any:
-        """All rows as a data frame."""
-        return self.to_arrow().to_pandas()
-
-    def __len__(self) -> int:
-        return sum(table.num_rows for table in self._tables.values())
-
-    def __repr__(self) -> str:
-        return f"<Results: {len(self):,} rows of {', '.join(self._tables)}>"
 
 
 def run_bounded(
@@ -102,7 +63,7 @@ def run_bounded(
     metrics = {name: bounded.metrics(name) for name in queries}
     if judge is not None:
         metrics = {name: judge.told(name, counts) for name, counts in metrics.items()}
-    return Results(tables, bounded.take_rejects(), metrics, bounded.notes)
+    return Results(queries, tables, bounded.take_rejects(), metrics, bounded.notes)
 
 
 def _in_order(table: pa.Table, query: Query) -> pa.Table:
@@ -632,34 +593,6 @@ def _joined(tables: list[pa.Table]) -> pa.Table:
     return together(tables) if tables else pa.table({})
 
 
-def together(tables: list[pa.Table]) -> pa.Table:
-    """Rows of different queries in one table: NULL where one lacks a column, and text in a column
-    whose types have nothing in common."""
-    if all(table.schema == tables[0].schema for table in tables):
-        return pa.concat_tables(tables)
-    try:
-        return pa.concat_tables(tables, promote_options="permissive")
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
-        kinds: dict[str, set[pa.DataType]] = {}
-        for table in tables:
-            for field in table.schema:
-                kinds.setdefault(field.name, set()).add(field.type)
-        mixed = {name: pa.string() for name, found in kinds.items() if len(found) > 1}
-        return pa.concat_tables([_cast(t, mixed) for t in tables], promote_options="permissive")
-
-
-def _cast(table: pa.Table, kinds: Mapping[str, pa.DataType]) -> pa.Table:
-    for i, name in enumerate(table.column_names):
-        if name in kinds:
-            column = pa.array(map(_word, table.column(i).to_pylist()), kinds[name])
-            table = table.set_column(i, name, column)
-    return table
-
-
-def _word(value: Any) -> str | None:
-    return None if value is None else str(value)
-
-
 def source_of(query: Query, streams: Mapping[str, Any]) -> Source:
     """What the query reads; several inputs are one source, with the ACROSS column."""
     inputs = {name: source(stream_of(query, streams, name), name) for name in query.inputs}
@@ -680,7 +613,6 @@ def stream_of(query: Query, streams: Mapping[str, Any], name: str | None = None)
 
 __all__ = [
     "BoundedRun",
-    "Results",
     "Session",
     "named_queries",
     "run_bounded",

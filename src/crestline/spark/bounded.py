@@ -75,6 +75,7 @@ def run_bounded(
     if strict:
         _refuse_bad(found, queries)
     return Results(
+        queries,
         {name: found[name].rows for name in queries},
         pa.concat_tables([found[name].rejects for name in queries]),
         {name: found[name].metrics for name in queries},

@@ -1,0 +1,187 @@
+"""Result rows as rankings to draw: who was at which rank, result after result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from crestline.core.display import cell, column_values, is_number
+from crestline.core.errors import CrestlineError
+from crestline.core.order import sort_codes
+from crestline.language import Query
+from crestline.planner.words import window_text
+
+#: More results than this make lines too narrow to follow.
+SHOWN = 60
+#: More rankings than this are too many for one picture.
+_MOST = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A record of a result: what it is known by, and what is written beside it."""
+
+    identity: tuple[Any, ...]
+    label: str = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The results of one query in one partition, the latest ones: moments, and who was there."""
+
+    title: str
+    k: int
+    moments: list[Any]
+    tops: list[list[Entry]]
+
+
+def rankings(
+    tables: Mapping[str, pa.Table],
+    queries: Mapping[str, Query],
+    query: str | None = None,
+    partition: Any = None,
+) -> list[Ranking]:
+    """A ranking for each query and partition, or for those that were chosen."""
+    if query is not None and query not in tables:
+        raise CrestlineError(f"no query {query!r}: there are {', '.join(tables)}")
+    names = list(tables) if query is None else [query]
+    chosen = None
+    if partition is not None:
+        values = partition if isinstance(partition, tuple | list) else (partition,)
+        chosen = tuple(map(cell, values))
+    found: list[Ranking] = []
+    for name in names:
+        table, asked = tables[name], queries[name]
+        columns = [item.name for item in asked.partition_by]
+        title = _title(asked) if len(tables) == 1 else name
+        parts = _partitions(table, columns)
+        if chosen is not None:
+            parts = {values: rows for values, rows in parts.items() if values == chosen}
+        _refuse_many(len(found) + len(parts))
+        for values, rows in parts.items():
+            where = [f", {each} {value}" for each, value in zip(columns, values, strict=False)]
+            part = table if rows is None else table.take(rows)
+            found.append(_ranking(part, asked, "".join([title, *where])))
+    if not found:
+        raise CrestlineError(f"no partition {partition!r} in the results")
+    return found
+
+
+def _refuse_many(count: int) -> None:
+    if count > _MOST:
+        raise CrestlineError(
+            f"there are more than {_MOST} rankings to draw, one for each query and partition:"
+            " choose with query='...' or partition='...'"
+        )
+
+
+def _title(query: Query) -> str:
+    return f"The top {query.k:,} of {query.stream}: {window_text(query)}"
+
+
+def _partitions(table: pa.Table, names: list[str]) -> dict[tuple[str, ...], pa.Array | None]:
+    """The rows of each partition, by its values; all rows without PARTITION BY."""
+    if not names or not table.num_rows:
+        return {(): None}
+    codes = np.zeros(table.num_rows, np.int64)
+    for name in names:
+        column = np.unique(sort_codes(table.column(name)), return_inverse=True)[1]
+        codes = np.unique(codes * (column.max() + 1) + column, return_inverse=True)[1]
+    first = np.unique(codes, return_index=True)[1]
+    columns = [column_values(table.column(name).take(pa.array(first))) for name in names]
+    values = [tuple(map(cell, row)) for row in zip(*columns, strict=True)]
+    return {each: pa.array(np.flatnonzero(codes == number)) for number, each in enumerate(values)}
+
+
+def _ranking(table: pa.Table, query: Query, title: str) -> Ranking:
+    found = _after_changes(table, query) if query.emit == "CHANGES" else _snapshots(table, query)
+    moments = sorted(found)[-SHOWN:]
+    return Ranking(title, query.k, moments, [_numbered(found[each]) for each in moments])
+
+
+def _numbered(top: list[Entry]) -> list[Entry]:
+    """Tells entries apart that look the same."""
+    seen: dict[Entry, int] = {}
+    numbered = []
+    for entry in top:
+        seen[entry] = seen.get(entry, 0) + 1
+        numbered.append(replace(entry, identity=(*entry.identity, seen[entry])))
+    return numbered
+
+
+def _snapshots(table: pa.Table, query: Query) -> dict[Any, list[Entry]]:
+    ends = pc.unique(table.column("window_end"))
+    latest = ends.take(pc.sort_indices(ends))[-SHOWN:] if len(ends) else ends
+    table = table.filter(pc.is_in(table.column("window_end"), value_set=latest))
+    found: dict[Any, list[Entry]] = {}
+    ranks = column_values(table.column("rank"))
+    moments = column_values(table.column("window_end"))
+    for moment, rank, entry in zip(moments, ranks, _entries(table, query), strict=True):
+        if rank == 1:  # a revised answer takes the place of the one before
+            found[moment] = []
+        found[moment].append(entry)
+    return found
+
+
+def _after_changes(table: pa.Table, query: Query) -> dict[Any, list[Entry]]:
+    """What is shown after the changes of each moment. All leave before any comes to a rank."""
+    names = ("at", "rank", "previous_rank")
+    columns = [column_values(table.column(name)) for name in names]
+    by_moment: dict[Any, list[tuple[int | None, int | None, Entry]]] = {}
+    for at, rank, previous, entry in zip(*columns, _entries(table, query), strict=True):
+        by_moment.setdefault(at, []).append((rank, previous, entry))
+    top: dict[int, Entry] = {}
+    found: dict[Any, list[Entry]] = {}
+    for at, changes in by_moment.items():
+        for _, previous, _ in changes:
+            if previous is not None:
+                top.pop(previous, None)
+        top |= {rank: entry for rank, _, entry in changes if rank is not None}
+        found[at] = [top[rank] for rank in sorted(top)]
+    return found
+
+
+def _entries(table: pa.Table, query: Query) -> list[Entry]:
+    """Who stands in each row. Records are known by KEY, where it is selected, else by all that is
+    selected; their label is what is not a number or a time in that."""
+    selected = [item.name for item in query.select]
+    names = selected
+    if query.key and {name.casefold() for name in query.key} <= {n.casefold() for n in selected}:
+        keys = {name.casefold() for name in query.key}
+        names = [name for name in selected if name.casefold() in keys]
+    shown = [name for name in names if _is_word(table.schema.field(name).type)] or names[:1]
+    columns = {name: [cell(v) for v in column_values(table.column(name))] for name in names}
+    scores = [compact(score) for score in column_values(table.column("score"))]
+    identities = zip(*columns.values(), strict=True) if names else ((score,) for score in scores)
+    labels = zip(*(columns[name] for name in shown), scores, strict=True)
+    return [
+        Entry(identity, "\n".join(label))
+        for identity, label in zip(identities, labels, strict=True)
+    ]
+
+
+def _is_word(kind: pa.DataType) -> bool:
+    return not is_number(kind) and not pa.types.is_temporal(kind)
+
+
+_UNITS = ((1e12, " T"), (1e9, " G"), (1e6, " M"), (1e4, " k"))
+
+
+def compact(value: float) -> str:
+    """A score in few characters.
+
+    >>> compact(44_736_316.0), compact(-12_500), compact(0.25), compact(float("inf"))
+    ('44.7 M', '-12.5 k', '0.25', 'inf')
+    """
+    for size, unit in _UNITS:
+        if size <= abs(value) < 1000 * _UNITS[0][0]:
+            return f"{value / (size if size > 1e4 else 1e3):.1f}{unit}"
+    return f"{value:,.4g}"
+
+
+__all__ = ["Entry", "Ranking", "rankings"]
