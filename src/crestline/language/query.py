@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from crestline.core.display import cell
 from crestline.core.errors import QueryError
 from crestline.core.window import RangeWindow, RowsWindow, UnboundedWindow, Window
 from crestline.language import duration
@@ -124,7 +125,7 @@ class Probability:
         return " ".join([*pieces, f"AS {self.semantics}{threshold}"])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Query:
     """One continuous top-k query. With ``combine`` the combined value is the order, and there may
     be ``others``, further streams to read; with ``summed`` the distinct combinations of the
@@ -220,6 +221,9 @@ class Query:
         if self.combine is not None and self.combine.weights:
             return tuple(name for name, _ in self.combine.weights)
         return self.inputs if self.others else None
+
+    def __repr__(self) -> str:
+        return f"Query({cell(str(self).replace(chr(10), ' '))})"
 
     def __str__(self) -> str:
         selected = [str(item) for item in self.select]

@@ -209,6 +209,13 @@ class Fold:
             yield from self._advance(until)
 
     @property
+    def watermark(self) -> int | None:
+        """Records before this time are late; None without an event time, or before any record."""
+        if self.query.window.on is None or self._latest == LONG_AGO:
+            return None
+        return self._watermark
+
+    @property
     def _watermark(self) -> int:
         """No record that counts will be before this time."""
         if self.none_late:

@@ -62,9 +62,10 @@ class Metrics:
         return f"{text}, where the window held about {window:,} ({share:.3g} %)"
 
     def __repr__(self) -> str:
-        """Counts that are not zero."""
-        counts = ", ".join(f"{n}={v!r}" for n, v in self.as_dict().items() if v or n == "rows_in")
-        return f"Metrics({counts})"
+        """What came in, and the counts that say anything."""
+        nothing = Metrics().as_dict() | {"rows_in": None}
+        counts = ((name, value) for name, value in self.as_dict().items() if value != nothing[name])
+        return f"Metrics({', '.join(f'{name}={value!r}' for name, value in counts)})"
 
     def keeps(self, records: int) -> None:
         """Note how many records are kept now."""

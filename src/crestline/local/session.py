@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import wraps
+from html import escape
 from itertools import chain, count, islice
 from pathlib import Path
 from threading import RLock
@@ -16,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from crestline.core import sound
+from crestline.core.display import cell, counted, folded_html, html_table, text_table
 from crestline.core.errors import CrestlineError, PlanError, SourceError
 from crestline.core.order import sort_codes
 from crestline.core.state import pack, unpack
@@ -32,7 +34,7 @@ from crestline.local.results import Results, together
 from crestline.local.several import Several
 from crestline.local.sources import Source, is_path, is_paths, source
 from crestline.local.views import Named
-from crestline.planner import plan
+from crestline.planner import explain, plan
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -547,6 +549,35 @@ class Session:
         """The counts of each query."""
         found = {n: run.metrics(n) for run in self._runs.values() for n in run.queries}
         return found | {name: Metrics() for name in self._waiting}
+
+    def __repr__(self) -> str:
+        heading, table = self._shown()
+        return f"<Session: {heading}>" + (f"\n{text_table(*table)}" if table[0] else "")
+
+    def _repr_html_(self) -> str:
+        heading, table = self._shown()
+        plan = ""
+        if table[0]:
+            plan = folded_html("The plan", explain(self.queries)._repr_html_())
+        return f"<div><b>Session</b>: {escape(heading)}{html_table(*table)}{plan}</div>"
+
+    def _shown(self) -> tuple[str, tuple[list[list[str]], tuple[str, ...], list[bool]]]:
+        """A heading, and a table of the queries with their counts."""
+        headings = ("query", "stream", "in", "set aside", "kept", "rows out", "watermark")
+        right = [False, False, True, True, True, True, False]
+        if self._broken is not None:
+            return f"broken off ({cell(self._broken)})", ([], headings, right)
+        with self._lock:
+            known, queries = self.by_query, self.queries
+            reached = {n: run.watermark(n) for run in self._runs.values() for n in run.queries}
+        rows = []
+        for name, metrics in known.items():
+            aside, watermark = sum(metrics.rejected.values()), reached.get(name)
+            counts = (metrics.rows_in, aside, metrics.kept, metrics.result_rows)
+            inputs = ", ".join(queries[name].inputs)
+            rows.append([cell(name), cell(inputs), *(f"{count:,}" for count in counts)])
+            rows[-1].append("" if watermark is None else moment(watermark))
+        return counted(len(queries), "query"), (rows, headings, right)
 
     @_alone
     def snapshot(self) -> bytes:

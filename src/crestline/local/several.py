@@ -101,6 +101,10 @@ class Several:
     def metrics(self, name: str) -> Metrics:
         return self._of(name).fold.metrics_of(name)
 
+    def watermark(self, name: str) -> int | None:
+        """Up to when the query's stream is known to be complete, if it has event times."""
+        return self._of(name).fold.watermark
+
     @property
     def rows_in(self) -> int:
         return max((engine.metrics.rows_in for engine in self._engines), default=0)

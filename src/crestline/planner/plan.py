@@ -31,7 +31,7 @@ from crestline.planner.catalogue import (
 MOST_OF_AN_OPTION = 1_000_000_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Plan:
     """How a query is run."""
 
@@ -40,6 +40,9 @@ class Plan:
     reason: str
     #: What the operator is told beyond k and its window.
     options: Mapping[str, float] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"<Plan: {self.algorithm.name} for {self.query!r}>"
 
     def operator(self, *, shard: bool = False) -> Operator:
         """A fresh operator; window and slide in records or microseconds. A ``shard`` sees some of

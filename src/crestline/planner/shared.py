@@ -22,6 +22,7 @@ from typing import Any, cast
 
 from crestline.certain.shared import SharedTopK
 from crestline.core.asks import LONG_AGO, Ask, SharedOperator
+from crestline.core.display import cell
 from crestline.core.errors import PlanError
 from crestline.core.window import RangeWindow, RowsWindow, UnboundedWindow, Window, counts_rows
 from crestline.language import Query
@@ -32,11 +33,14 @@ from crestline.uncertain.semantics import meaning_of
 from crestline.uncertain.shared import SharedWorlds
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SharedPlan:
     """How queries that share one structure are run. One query with FREQUENCY is such a plan too."""
 
     queries: Mapping[str, Query]
+
+    def __repr__(self) -> str:
+        return f"<SharedPlan: one structure for {', '.join(map(cell, self.queries))}>"
 
     @cached_property
     def query(self) -> Query:
@@ -147,12 +151,15 @@ class SharedPlan:
         return asked is not None and asked.exclusive_by is not None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Bundle:
     """Queries that are run together, and how: one on its own, or several with one structure."""
 
     queries: Mapping[str, Query]
     plan: Plan | SharedPlan
+
+    def __repr__(self) -> str:
+        return f"<Bundle of {', '.join(map(cell, self.queries))}: {self.plan!r}>"
 
     @classmethod
     def of(cls, queries: Mapping[str, Query]) -> Bundle:
