@@ -149,8 +149,8 @@ def _after_changes(table: pa.Table, query: Query) -> dict[Any, list[Entry]]:
 def _entries(table: pa.Table, query: Query) -> list[Entry]:
     """Who stands in each row. Records are known by KEY, where it is selected, else by all that is
     selected; their label is what is not a number or a time in that."""
-    selected = [item.name for item in query.select]
-    names = selected
+    others = {*query.own_columns, *(item.name for item in query.partition_by)}
+    names = selected = [name for name in table.column_names if name not in others]
     if query.key and {name.casefold() for name in query.key} <= {n.casefold() for n in selected}:
         keys = {name.casefold() for name in query.key}
         names = [name for name in selected if name.casefold() in keys]
