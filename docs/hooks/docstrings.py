@@ -1,8 +1,9 @@
 """Docstrings as Markdown: their examples and indented lines are shown as they are written.
 
 In Markdown ``>>>`` is a quotation in a quotation in a quotation, and lines that are only indented
-run together. So both are put into fences before the pages of the reference are made. A comment
-``#:`` above an attribute is its docstring.
+run together. So both are put into fences before the pages of the reference are made. Sections such
+as ``Parameters:`` stay as they are: they become tables. A comment ``#:`` above an attribute is its
+docstring.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import textwrap
 from typing import Any
 
 import griffe
+
+_SECTIONS = ("Parameters:", "Returns:", "Raises:")
 
 
 class Fenced(griffe.Extension):
@@ -48,13 +51,18 @@ def fenced(text: str) -> str:
     ['Adds:', '', '```pycon', '>>> 1 + 1', '2', '```', '', '', 'End.']
     >>> fenced("Steps\\n  one\\n  two\\nEnd.").splitlines()
     ['Steps', '', '```text', 'one', 'two', '```', '', 'End.']
+    >>> fenced("Parameters:\\n    x: A number.").splitlines()
+    ['Parameters:', '    x: A number.']
     """
     made: list[str] = []
     block: list[str] = []
-    language = ""
+    language, section = "", False
     for line in [*text.splitlines(), ""]:
         example = line.startswith(">>>")
-        indented = line.startswith("  ") and not (made and made[-1].startswith(("- ", "* ")))
+        if not line.startswith(" ") and line.strip():
+            section = line in _SECTIONS
+        listed = section or (made and made[-1].startswith(("- ", "* ")))
+        indented = line.startswith("  ") and not listed
         goes_on = bool(line.strip()) and (language == "pycon" or (block and indented))
         if block and not goes_on and not (language == "text" and not line.strip()):
             made += _closed(block, language)

@@ -29,13 +29,16 @@ if TYPE_CHECKING:
     from crestline.language import Query, parse, parse_all
     from crestline.local import Board, Metrics, Results, Session
     from crestline.planner import Explanation
-    from crestline.running import explain, open, run
+    from crestline.running import Engine, explain, run
+    from crestline.running import open as open  # noqa: PLC0414
 
 __version__ = "0.1.0"
 
+#: Without ``open``: ``from crestline import *`` leaves Python's own alone.
 __all__ = [
     "Board",
     "CrestlineError",
+    "Engine",
     "Explanation",
     "LateRecordsWarning",
     "Metrics",
@@ -48,7 +51,6 @@ __all__ = [
     "SourceError",
     "StateError",
     "explain",
-    "open",
     "parse",
     "parse_all",
     "run",
@@ -56,6 +58,7 @@ __all__ = [
 
 #: Loaded when first asked for: the engine brings numba, Arrow and DuckDB, which takes a second.
 _HOMES = {
+    "Engine": "running",
     "Explanation": "planner",
     "Query": "language",
     "explain": "running",
@@ -67,6 +70,11 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    if name not in __dir__():
         raise AttributeError(f"module 'crestline' has no attribute {name!r}")
     return getattr(import_module(f"crestline.{_HOMES.get(name, 'local')}"), name)
+
+
+def __dir__() -> list[str]:
+    """The public names, and nothing that this module needs itself."""
+    return sorted([*__all__, "__version__", "open"])

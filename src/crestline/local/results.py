@@ -149,20 +149,15 @@ class Results:
         Every line is a record, known by ``KEY`` or by the selected columns. Those that were first
         are in colour. Each query and each partition has axes of its own.
 
-        Parameters
-        ----------
-        path
-            A file to write the picture to: ``.png``, ``.svg`` or ``.pdf``.
-        query
-            The name of the query to draw, of several.
-        partition
-            The value of ``PARTITION BY`` to draw; a tuple where it has several expressions.
-        ax
-            Axes of matplotlib to draw on, in place of a figure of their own.
+        Parameters:
+            path: A file to write the picture to: ``.png``, ``.svg`` or ``.pdf``.
+            query: The name of the query to draw, of several.
+            partition: The value of ``PARTITION BY`` to draw; a tuple where it has several
+                expressions.
+            ax: Axes of matplotlib to draw on, in place of a figure of its own.
 
-        Returns
-        -------
-        The figure, which notebooks show.
+        Returns:
+            The figure, which notebooks show.
         """
         from crestline.local.plotting import draw_ranks, rank_figure, write_figure
         from crestline.local.rankings import rankings
