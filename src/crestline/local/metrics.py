@@ -58,7 +58,9 @@ class Metrics:
             text += f" for {self.sharing:,} queries"
         if not window:
             return text
-        share = 100 * min(1.0, self.kept_peak / window)
+        if self.kept_peak >= window:
+            return f"{text}, as many as the window held"
+        share = 100 * self.kept_peak / window
         return f"{text}, where the window held about {window:,} ({share:.3g} %)"
 
     def __repr__(self) -> str:

@@ -102,7 +102,8 @@ def draw_ranks(axes: Axes, ranking: Ranking, note: str | None = None) -> None:
             axes.plot(*_curve(stay), color=colour, lw=3.4, solid_capstyle="round", zorder=3)
             ends = zip(stay[0], stay[-1], strict=True)
             axes.plot(*ends, "o", color=colour, ms=7.5, mec="white", mew=1.2, zorder=4)
-    _label_leaders(axes, ranking.tops, leaders)
+    lines = _label_leaders(axes, ranking.tops, leaders)
+    axes.set_ylim(_most(ranking) + 0.4, 0.4 - 0.7 * lines)
     _label_axes(axes, ranking, note)
 
 
@@ -137,9 +138,9 @@ def _curve(stay: Stay) -> tuple[list[float], list[float]]:
     return x, y
 
 
-def _label_leaders(axes: Axes, tops: Sequence[list[Entry]], leaders: list[Entry]) -> None:
+def _label_leaders(axes: Axes, tops: Sequence[list[Entry]], leaders: list[Entry]) -> int:
     """Label and score above the time of leading; a step higher where two would touch, and none
-    where there is no room even so."""
+    where there is no room even so. Returns how many lines of labels there are."""
     free = [-1.0, -1.0]  # from where on each of two lines has room
     width = _LABEL_WIDTH * len(tops)
     for place, entry in enumerate(leaders):
@@ -161,6 +162,7 @@ def _label_leaders(axes: Axes, tops: Sequence[list[Entry]], leaders: list[Entry]
             color=_COLOURS[place % len(_COLOURS)],
             parse_math=False,
         )
+    return sum(start >= 0 for start in free)
 
 
 def _short(text: str) -> str:
@@ -173,7 +175,6 @@ def _most(ranking: Ranking) -> int:
 
 def _label_axes(axes: Axes, ranking: Ranking, note: str | None) -> None:
     most, shown = _most(ranking), len(ranking.moments)
-    axes.set_ylim(most + 0.4, -1)
     axes.set_yticks(range(1, most + 1) if most <= 20 else range(0, most + 1, max(1, most // 10)))
     places = ticks(ranking.moments)
     axes.set_xticks(places, written([ranking.moments[place] for place in places]))
@@ -193,6 +194,8 @@ def _label_axes(axes: Axes, ranking: Ranking, note: str | None) -> None:
             f"Each line is a record, from entering the top {ranking.k:,} to leaving it."
             " Coloured: those that were first, with their score."
         )
+        if ranking.results > shown:
+            note += f" The last {shown} of {ranking.results:,} results."
     if not shown:
         note = "There are no results."
         axes.set_axis_off()

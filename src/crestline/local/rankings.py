@@ -36,6 +36,8 @@ class Ranking:
 
     title: str
     k: int
+    #: How many results there are, with those before the ones that are shown.
+    results: int
     moments: list[Any]
     tops: list[list[Entry]]
 
@@ -99,9 +101,15 @@ def _partitions(table: pa.Table, names: list[str]) -> dict[tuple[str, ...], pa.A
 
 
 def _ranking(table: pa.Table, query: Query, title: str) -> Ranking:
-    found = _after_changes(table, query) if query.emit == "CHANGES" else _snapshots(table, query)
+    if query.emit == "CHANGES":
+        found = _after_changes(table, query)
+        results = len(found)
+    else:
+        found = _snapshots(table, query)
+        results = pc.count_distinct(table.column("window_end")).as_py()
     moments = sorted(found)[-SHOWN:]
-    return Ranking(title, query.k, moments, [_numbered(found[each]) for each in moments])
+    tops = [_numbered(found[moment]) for moment in moments]
+    return Ranking(title, query.k, results, moments, tops)
 
 
 def _numbered(top: list[Entry]) -> list[Entry]:
