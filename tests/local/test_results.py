@@ -80,6 +80,15 @@ def test_a_long_result_shows_its_first_and_its_last_rows() -> None:
     assert results._repr_html_().count("<tr>") > 20
 
 
+def test_many_columns_leave_room_for_the_first_and_the_last() -> None:
+    columns = ", ".join(f"name AS a_long_name_{n}" for n in range(30))
+    results = crestline.run(f"SELECT TOP 2 {columns} {WINDOW} ORDER BY x DESC", {"s": STREAM})
+    heading, *rows = repr(results).splitlines()[1:-2]
+    assert len(heading) <= 120 and len({line.index("...") for line in (heading, *rows[:5])}) == 1
+    assert heading.startswith("window_start") and heading.endswith("score")
+    assert results._repr_html_().count("a_long_name_") >= 30
+
+
 def test_no_value_becomes_markup_or_steers_a_terminal() -> None:
     stream = STREAM.set_column(2, "name", pa.array([f"{HOSTILE}\x1b[31m\n"] * 30))
     query = f"CREATE QUERY `<b>{HOSTILE}` AS SELECT TOP 2 name AS `<i>` {WINDOW} ORDER BY x DESC"

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: Characters of a cell of a text table; the rest is cut off.
-_WIDEST_CELL = 40
+#: Characters of a cell of a text table, and of a line; the rest is cut off.
+_WIDEST_CELL, _WIDEST_LINE = 40, 120
 
 
 def cell(value: Any) -> str:
@@ -86,7 +86,8 @@ def column_values(column: pa.ChunkedArray) -> list[Any]:
 def text_table(
     rows: Iterable[Sequence[str]], headings: Sequence[str], right: Sequence[bool]
 ) -> str:
-    """Aligned columns, those in ``right`` to the right.
+    """Aligned columns, those in ``right`` to the right. Where they are too many for a line, some in
+    the middle are left out.
 
     >>> print(text_table([["1", "a"], ["12", "b"]], ["rank", "name"], [True, False]))
     rank  name
@@ -94,12 +95,22 @@ def text_table(
       12  b
     """
     table = [[_cut(text) for text in row] for row in (headings, *rows)]
-    widths = [max(map(_width, column)) for column in zip(*table, strict=True)]
-    lines = []
-    for row in table:
-        cells = zip(row, widths, right, strict=True)
-        lines.append("  ".join(_padded(*each) for each in cells).rstrip())
-    return "\n".join(lines)
+    columns = [
+        _aligned(column, side) for column, side in zip(zip(*table, strict=True), right, strict=True)
+    ]
+    if sum(_width(column[0]) + 2 for column in columns) > _WIDEST_LINE:
+        dots, room = ["..."] * len(table), _WIDEST_LINE - 5
+        while sum(_width(column[0]) + 2 for column in columns) > room and len(columns) > 2:
+            del columns[len(columns) // 2]
+        columns.insert((len(columns) + 1) // 2, dots)
+    return "\n".join("  ".join(row).rstrip() for row in zip(*columns, strict=True))
+
+
+def _aligned(column: Sequence[str], right: bool) -> list[str]:
+    width = max(map(_width, column))
+    spaces = [" " * (width - _width(text)) for text in column]
+    pairs = zip(spaces, column, strict=True)
+    return [space + text if right else text + space for space, text in pairs]
 
 
 def _cut(text: str) -> str:
@@ -109,11 +120,6 @@ def _cut(text: str) -> str:
 def _width(text: str) -> int:
     """Columns of a terminal: wide characters take two."""
     return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
-
-
-def _padded(text: str, width: int, right: bool) -> str:
-    space = " " * (width - _width(text))
-    return space + text if right else text + space
 
 
 def html_table(
