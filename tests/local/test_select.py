@@ -17,7 +17,7 @@ import crestline
 from crestline.core.errors import PlanError, QueryError, SourceError, StateError
 from crestline.language import in_full
 from crestline.local import named_queries
-from crestline.planner import arrange, explain_all, sharing_facts
+from crestline.planner import arrange, explain
 from local.engines import ask, assert_same_rows, examples, in_place, rows_of
 from oracle import Record, Spec, expect
 from strategies import SCHEMA, cases, splits, streams, to_table
@@ -64,7 +64,7 @@ def test_a_column_that_the_row_has_already_is_left_out_of_the_star() -> None:
     ("columns", "query", "complaint"),
     [
         (["x", "Rank"], STAR, "'Rank', but the result has a column of that name"),
-        (["x", "score"], STAR, "'score', but every result has"),
+        (["x", "score"], STAR, "'score', but the result has"),
         (["x", "query"], STAR, "query AS query_2"),
         (["x", "a", "A"], STAR, "'A', but another column has that name"),
         (["x", "a", "a"], STAR, "'a', but another column has that name"),
@@ -130,12 +130,12 @@ def test_queries_with_a_star_share_with_those_that_write_the_columns() -> None:
 
 def test_explain_tells_of_a_star_without_the_stream() -> None:
     parsed = {"q": crestline.parse(STAR.replace("*", "*, x / 2 AS half"))}
-    assert "columns    all columns of the stream, half" in explain_all(parsed)
-    assert sharing_facts(parsed)[0]["columns"] == "all columns of the stream, half"
+    assert "columns    all columns of the stream, half" in str(explain(parsed))
+    assert explain(parsed).columns == "all columns of the stream, half"
     plain = {"q": crestline.parse(STAR.replace("*", "x"))}
-    assert "columns" not in explain_all(plain)
+    assert "columns" not in str(explain(plain))
     both = {"a": crestline.parse(STAR), "b": plain["q"]}
-    assert [known["shares_with"] for known in sharing_facts(both)] == [[], []]
+    assert [known.shares_with for known in explain(both).by_query.values()] == [[], []]
 
 
 def test_a_board_wants_names() -> None:
@@ -243,7 +243,7 @@ def test_queries_share_whether_they_write_the_expression_or_its_name() -> None:
     written = ("v", "x * 2", "1", "V")
     queries = {f"q{n}": crestline.parse(text.format(n + 1, t)) for n, t in enumerate(written)}
     assert len({query.order_by for query in queries.values()}) == 1
-    assert all(len(known["shares_with"]) == 3 for known in sharing_facts(queries))
+    assert all(len(known.shares_with) == 3 for known in explain(queries).by_query.values())
 
 
 @pytest.mark.parametrize("term", ["1", "2", "v"])
