@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import crestline
-from crestline.core.errors import QueryError
+from crestline.core.errors import QueryError, SourceError
 from local.engines import rows_of
 from oracle import Row
 from spark.by_hand import ByHand
@@ -106,3 +106,12 @@ def test_queries_that_share_may_use_such_names() -> None:
         alone = crestline.run(query, {"s": STREAM}).to_arrow()
         assert together.of(name).drop_columns(["query"]).equals(alone.drop_columns(["query"]))
         assert alone.num_rows
+
+
+def test_a_star_may_bring_such_names() -> None:
+    rows = [{"at": 1, "change": "x", "probability": n, "window": n} for n in range(3)]
+    results = crestline.run("SELECT TOP 1 * FROM s [ROWS 3 SLIDE 3] ORDER BY window", {"s": rows})
+    assert [{**row} | rows[0] == row for row in results] == [True]
+    assert "probability" in repr(results) and results.plot()
+    with pytest.raises(SourceError, match="'at', but the result has a column of that name"):
+        crestline.run("SELECT TOP 1 * FROM s [ROWS 3] ORDER BY window EMIT CHANGES", {"s": rows})

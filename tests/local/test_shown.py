@@ -36,6 +36,8 @@ def test_a_session_shows_what_became_of_each_query() -> None:
     assert rows(session)["first"] == shown
     assert rows(session)["patient"][-1] == "1970-01-01T00:00:21Z"
     assert rows(session)["<i>"] == ["t", "0", "0", "0", "0"]
+    session.close()
+    assert repr(session).startswith("<Session: 3 queries, closed>\n")
     html = session._repr_html_()
     assert "<i>" not in html and "&lt;i&gt;" in html and "MINTOPK" in html
 

@@ -577,7 +577,8 @@ class Session:
             inputs = ", ".join(queries[name].inputs)
             rows.append([cell(name), cell(inputs), *(f"{count:,}" for count in counts)])
             rows[-1].append("" if watermark is None else moment(watermark))
-        return counted(len(queries), "query"), (rows, headings, right)
+        heading = counted(len(queries), "query") + (", closed" if self._closed else "")
+        return heading, (rows, headings, right)
 
     @_alone
     def snapshot(self) -> bytes:
