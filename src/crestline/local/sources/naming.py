@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from crestline.core.errors import SourceError
@@ -37,7 +38,8 @@ def _by_name(queries: Mapping[str, Query], streams: set[str], data: Any) -> bool
     if not isinstance(data, Mapping):
         return False
     keys = {str(key).casefold() for key in data}
-    columns = {name.casefold() for query in queries.values() for name in columns_of(query)}
+    written = [replace(query, star=None) for query in queries.values()]  # * tells no names
+    columns = {name.casefold() for query in written for name in columns_of(query)}
     if len(streams) > 1 or not columns & keys or keys <= streams:
         return True
     if not keys & streams:
