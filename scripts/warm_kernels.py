@@ -53,8 +53,9 @@ def queries(group: str) -> list[str]:
 
 def warm(group: str) -> float:
     """Call the kernels of a group; the seconds it took."""
-    import crestline
     from crestline.spark.warm import exercise_shared, exercise_shared_worlds
+
+    import crestline
 
     began = time.perf_counter()
     if group == "shared":

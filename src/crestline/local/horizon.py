@@ -17,12 +17,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from itertools import chain, repeat
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from crestline.core.asks import LONG_AGO
+
+if TYPE_CHECKING:
+    from pyarrow.parquet import FileMetaData, RowGroupMetaData
 
 #: The earliest time of records that have none: nothing has to wait for them.
 NEVER = 1 << 62
@@ -67,7 +70,7 @@ def earliest_in(times: pa.ChunkedArray) -> int:
     return _microseconds(smallest.value, "ms" if pa.types.is_date64(kind) else kind.unit)
 
 
-def earliest_by_statistics(metadata: pq.FileMetaData, column: str) -> list[int]:
+def earliest_by_statistics(metadata: FileMetaData, column: str) -> list[int]:
     """The smallest event time of each row group, in microseconds; LONG_AGO where the file does not
     tell."""
     places = range(metadata.num_columns)
@@ -79,7 +82,7 @@ def earliest_by_statistics(metadata: pq.FileMetaData, column: str) -> list[int]:
     return [_earliest_in_group(metadata.row_group(g), place, kind) for g in groups]
 
 
-def _earliest_in_group(group: pq.RowGroupMetaData, place: int, kind: dict[str, str]) -> int:
+def _earliest_in_group(group: RowGroupMetaData, place: int, kind: dict[str, str]) -> int:
     if group.num_rows == 0:
         return NEVER
     statistics = group.column(place).statistics

@@ -15,8 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from itertools import repeat
+from typing import TYPE_CHECKING
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -31,6 +31,9 @@ from crestline.local.horizon import NEVER, earliest_in
 from crestline.local.projection import closed_connection, compute, resolve
 from crestline.local.sources import Source
 from crestline.types import Bools, Floats, Ints
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
 #: The place of records before the first event time of their input.
 _FIRST = np.iinfo(np.int64).min
@@ -231,7 +234,7 @@ class _Clock:
         self._plain = {role: e.column for role, e in wanted.items() if e.column is not None}
         computed = {role: e for role, e in wanted.items() if e.column is None}
         self._computed = {role: e.to("duckdb") for role, e in computed.items()}
-        self._connection: duckdb.DuckDBPyConnection | None = None
+        self._connection: DuckDBPyConnection | None = None
 
     @property
     def time(self) -> str | None:

@@ -20,14 +20,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import duckdb
 import pyarrow as pa
 
 from crestline.core.errors import SourceError
 from crestline.language import Expression, Query
 from crestline.local.columns import usable, usable_type
+from crestline.local.lazily import duckdb_errors
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
 _NUMERIC = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_null)
 _TIMES = (pa.types.is_timestamp, pa.types.is_date, pa.types.is_null)
@@ -45,7 +48,7 @@ class Projection:
     def __init__(self, query: Query, schema: pa.Schema, typed: bool = True) -> None:
         self.query = query
         self._names = resolve(columns_of(query), schema, query.stream)
-        self._connection: duckdb.DuckDBPyConnection | None = None
+        self._connection: DuckDBPyConnection | None = None
         self._plain: dict[str, str] = {}
         self._computed: dict[str, str] = {}
         for role, expression in roles(query).items():
@@ -96,7 +99,7 @@ class Projection:
             arrays |= compute(self._connect(), table, self._computed, self.query.stream)
         return pa.table({role: arrays[role] for role in roles(self.query)})
 
-    def _connect(self) -> duckdb.DuckDBPyConnection:
+    def _connect(self) -> DuckDBPyConnection:
         if self._connection is None:
             self._connection = closed_connection()
         return self._connection
@@ -111,7 +114,7 @@ class Expressions:
         self._sql: dict[str, str] = {}
         self._sharing: set[Projection] = set()
         self._stream = projections[0].query.stream
-        self._connection = closed_connection()
+        self._connection: DuckDBPyConnection | None = None
         known: dict[str, str] = {}
         for projection in projections:
             names = projection.spelled
@@ -129,6 +132,8 @@ class Expressions:
             return {}
         table = _named(batch, self._names, self._stream)
         roles = {role: sql for sql, role in self._sql.items()}
+        if self._connection is None:
+            self._connection = closed_connection()
         found = compute(self._connection, table, roles, self._stream)
         return {sql: found[role] for sql, role in self._sql.items()}
 
@@ -138,14 +143,14 @@ class Expressions:
 
 
 def compute(
-    connection: duckdb.DuckDBPyConnection, table: pa.Table, wanted: Mapping[str, str], stream: str
+    connection: DuckDBPyConnection, table: pa.Table, wanted: Mapping[str, str], stream: str
 ) -> dict[str, pa.ChunkedArray]:
     """The values of expressions, by the names they are wanted under."""
     selected = ", ".join(f"{sql} AS {name}" for name, sql in wanted.items())
     try:
         connection.register("crestline_batch", _widened(table))
         computed = connection.sql(f"SELECT {selected} FROM crestline_batch").to_arrow_table()
-    except duckdb.Error as error:
+    except duckdb_errors() as error:
         reason = str(error).split("\n")[0]
         raise SourceError(
             f"stream {stream!r}: an expression cannot be computed: {reason}."
@@ -232,8 +237,10 @@ def _column(name: str) -> Expression:
     return Expression(f"`{name.replace('`', '``')}`")
 
 
-def closed_connection() -> duckdb.DuckDBPyConnection:
+def closed_connection() -> DuckDBPyConnection:
     """A database in memory that reads no file, loads no extension and sees no Python variable."""
+    import duckdb
+
     connection = duckdb.connect(
         config={"threads": 1, "python_enable_replacements": False, "enable_external_access": False}
     )

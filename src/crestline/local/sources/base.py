@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 
 from crestline.core.errors import SourceError
 from crestline.local.gate import REJECTS
 from crestline.local.horizon import earliest_in, horizons, unknown
+from crestline.local.lazily import duckdb_errors
 
 #: Rows that a batch of a text file or a slice of a large table holds.
 BATCH_ROWS = 1 << 20
@@ -70,7 +70,7 @@ def batch_source(schema: pa.Schema, batches: Iterable[pa.RecordBatch], stream: s
         try:
             yield from batches
         # What DuckDB finds once it reads reaches us through Arrow, as an error of Arrow's.
-        except (duckdb.Error, OSError, pa.ArrowException) as error:
+        except (*duckdb_errors(), OSError, pa.ArrowException) as error:
             raise unreadable(stream, error) from None
 
     return Source(schema, True, read)

@@ -13,8 +13,6 @@ import pyarrow as pa
 from crestline.core.errors import SourceError
 from crestline.local.sources.base import Source, holding, table_source
 from crestline.local.sources.copies import StreamPath, compression
-from crestline.local.sources.parquet import parquet_source
-from crestline.local.sources.text import text_source
 
 _TEXT_FORMATS = (".csv", ".tsv", ".jsonl", ".ndjson", ".json")
 _FORMATS = (".parquet", ".pq", *_TEXT_FORMATS)
@@ -33,10 +31,14 @@ def path_source(paths: Sequence[str | os.PathLike[str]], stream: str) -> Source:
         )
     ending = endings.pop()
     if ending not in _TEXT_FORMATS:
+        from crestline.local.sources.parquet import parquet_source
+
         return holding(parquet_source(files, stream), paths)
     files = [file for file in files if os.path.getsize(file)]
     if not files:
         return table_source(pa.table({}))
+    from crestline.local.sources.text import text_source  # DuckDB reads it
+
     return holding(text_source(files, ending, stream, encoding_of(paths)), paths)
 
 

@@ -15,11 +15,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 
 from crestline.core.errors import SourceError
+from crestline.local.lazily import duckdb_errors
 from crestline.local.sources.base import BATCH_ROWS, Source, batch_source, table_source, unreadable
 from crestline.local.sources.records import UNFIT, column, numpy_column
 
@@ -37,7 +37,7 @@ def frame_source(data: Any, stream: str) -> Source | None:
         return _from_numpy(data, stream)
     try:
         return _from_library(data, stream)
-    except (duckdb.Error, *UNFIT) as error:
+    except (*duckdb_errors(), *UNFIT) as error:
         if getattr(data, "ndim", 2) == 1 or type(data).__name__ == "Series":
             raise SourceError(
                 f"stream {stream!r} is a Series, which is one column: give a data frame"
