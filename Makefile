@@ -58,7 +58,7 @@ $(BIN)/python:
 
 $(VENV)/.installed: pyproject.toml $(BIN)/python
 	@echo "Installing Crestline and what it needs into $(VENV) (once, a minute or two) ..."
-	$(PIP_INSTALL) --editable .
+	$(PIP_INSTALL) --editable '.[all]'
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml $(BIN)/python

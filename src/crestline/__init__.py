@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from crestline.core.errors import (
     CrestlineError,
     LateRecordsWarning,
+    MissingExtraError,
     PlanError,
     QueryError,
     RecordError,
@@ -42,6 +43,7 @@ __all__ = [
     "Explanation",
     "LateRecordsWarning",
     "Metrics",
+    "MissingExtraError",
     "PlanError",
     "Query",
     "QueryError",

@@ -49,7 +49,10 @@ def made_up(monkeypatch: pytest.MonkeyPatch) -> None:
         return SimpleNamespace(paper=paper, obtained=obtained, failure=failure)
 
     known = {"good": MadeUp("good"), "bad": MadeUp("bad", fails=True), "last": MadeUp("last")}
-    monkeypatch.setattr(module, "_papers", lambda: known)
+    monkeypatch.setattr(
+        module, "titles", lambda: {name: each.title for name, each in known.items()}
+    )
+    monkeypatch.setattr(module, "_paper", known.__getitem__)
     report = SimpleNamespace(write=write, Outcome=outcome)
     monkeypatch.setattr(module, "imported", lambda *_: report)
 

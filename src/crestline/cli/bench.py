@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from crestline.cli.beside import as_package, find, imported
+from crestline.cli.beside import as_package, find, imported, telling_what_is_missing
 from crestline.cli.errors import Misuse
 
 
@@ -54,7 +54,8 @@ def bench(
     results = {}
     for name in names:
         module = load(folder, name)
-        results[name] = module.run(quick=quick, say=lambda text: print(text, file=sys.stderr))
+        with telling_what_is_missing(f"the suite {name!r}"):
+            results[name] = module.run(quick=quick, say=lambda text: print(text, file=sys.stderr))
         if not as_json:
             print(module.table(results[name]))
     if as_json:

@@ -5,10 +5,14 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
 from crestline.cli.errors import Misuse
+from crestline.core.errors import MissingExtraError
+from crestline.core.extras import missing
 
 
 def find(name: str, instead: str) -> Path:
@@ -36,16 +40,22 @@ def as_package(name: str, folder: Path) -> ModuleType:
 
 def imported(module: str, what: str) -> ModuleType:
     """A module of such a package; a clear word where it needs a package that is not there."""
-    try:
+    with telling_what_is_missing(what):
         return importlib.import_module(module)
+
+
+@contextmanager
+def telling_what_is_missing(what: str) -> Iterator[None]:
+    """Inside, a package that is not installed is an error which says what to install."""
+    try:
+        yield
+    except MissingExtraError:
+        raise
     except ModuleNotFoundError as error:
-        own = (module.partition(".")[0], "crestline")
-        if error.name is None or error.name.startswith(own):
+        package = (error.name or "").partition(".")[0]
+        if package in ("", "benchmarks", "papers", "crestline"):
             raise
-        raise Misuse(
-            f"{what} needs the package {error.name!r}:"
-            " install it with pip install 'crestline[bench]'"
-        ) from error
+        raise missing(package, what) from error
 
 
-__all__ = ["as_package", "find", "imported"]
+__all__ = ["as_package", "find", "imported", "telling_what_is_missing"]

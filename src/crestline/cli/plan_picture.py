@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from io import BytesIO
 from typing import Any
 
+from crestline.core.extras import need
 from crestline.planner.timeline import executions_until, run_together, short_label, ticks
 from crestline.sharing import ExecutionPlan
 
@@ -30,6 +31,7 @@ def plan_picture(
     computation is a dot, the larger the larger its k, in the last row that it serves; a line leads
     up to the other rows. ``unit`` writes a time.
     """
+    need("matplotlib", "a picture of the plans")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

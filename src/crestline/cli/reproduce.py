@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
 from typing import Annotated, Any
 
 import typer
@@ -52,14 +52,14 @@ def reproduce(
     """
     if full and quick:
         raise Misuse("--full and --quick contradict each other: leave one out")
-    known = _papers()
+    known = titles()
     if paper is None:
         width = max(map(len, known))
-        print("\n".join(f"{name:<{width}}  {each.title}" for name, each in known.items()))
+        print("\n".join(f"{name:<{width}}  {title}" for name, title in known.items()))
         return
     if paper != "all" and paper not in known:
         raise Misuse(f"there is no paper {paper!r}: choose one of {', '.join(known)}, all")
-    chosen = [each for name, each in known.items() if paper in (name, "all")]
+    chosen = [_paper(name) for name in known if paper in (name, "all")]
     report: Any = imported("papers.report", "the report")
     if again:
         outcomes = _loaded(chosen, out, report)
@@ -79,10 +79,24 @@ def reproduce(
         raise typer.Exit(1)
 
 
-def _papers() -> dict[str, Any]:
+def titles() -> dict[str, str]:
+    """The papers' titles by name, without importing what runs and draws them."""
+    folder = find("papers", "'make reproduce'")
+    names = as_package("papers", folder).PAPERS
+    return {name: _title(folder / name / "run.py") for name in names}
+
+
+def _title(file: Path) -> str:
+    """The text of ``title="..."`` in a module."""
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.keyword) and node.arg == "title":
+            return str(ast.literal_eval(node.value))
+    raise AssertionError(f"{file} has no title")
+
+
+def _paper(name: str) -> Any:
     as_package("benchmarks", find("benchmarks", "'make reproduce'"))
-    package: ModuleType = as_package("papers", find("papers", "'make reproduce'"))
-    return {name: imported(f"papers.{name}.run", name).PAPER for name in package.PAPERS}
+    return imported(f"papers.{name}.run", f"the paper {name!r}").PAPER
 
 
 def _run(paper: Any, size: str, say: Callable[[str], None], folder: Path, report: Any) -> Any:
@@ -140,4 +154,4 @@ def _progress(label: str) -> Iterator[Callable[[str], None]]:
     console.print(f"{label} done in {elapsed()}")
 
 
-__all__ = ["reproduce"]
+__all__ = ["reproduce", "titles"]

@@ -80,5 +80,9 @@ class StateError(CrestlineError):
     """Saved state that is damaged, of another version or of another query."""
 
 
+class MissingExtraError(CrestlineError, ImportError):
+    """Something was asked for that needs a package which only an extra of Crestline installs."""
+
+
 class LateRecordsWarning(UserWarning):
     """More than one record in a hundred was dropped as late; says which LATENESS suffices."""

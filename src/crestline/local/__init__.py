@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from crestline.core.arrow import put_off_pandas
+
 if TYPE_CHECKING:
     from crestline.local.board import Board
     from crestline.local.metrics import Metrics
@@ -12,6 +14,8 @@ if TYPE_CHECKING:
     from crestline.local.session import BoundedRun, Session, named_queries, run_bounded
 
 __all__ = ["Board", "BoundedRun", "Metrics", "Results", "Session", "named_queries", "run_bounded"]
+
+put_off_pandas()  # before any module makes an array
 
 #: Loaded when first asked for: who runs a query needs no board.
 _HOMES = {"Board": "board", "Metrics": "metrics", "Results": "results"}

@@ -1,5 +1,10 @@
 """The same queries on Spark: the only place that knows pyspark."""
 
-from crestline.spark.pipeline import rejects, topk
+from crestline.core.extras import need
+
+for _package in ("pyspark", "pandas"):  # PySpark hands batches to Python by pandas
+    need(_package, "Spark")
+
+from crestline.spark.pipeline import rejects, topk  # noqa: E402  (after the check)
 
 __all__ = ["rejects", "topk"]

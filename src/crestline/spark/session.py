@@ -93,14 +93,9 @@ def start(master: str | None = None, conf: Mapping[str, str] | None = None) -> S
     wanted = dict(conf or {})
     if master is not None:
         wanted["spark.master"] = master
-    try:
-        from pyspark import SparkContext
-        from pyspark.sql import SparkSession
-    except ImportError as error:
-        raise EngineError(
-            f"PySpark is not installed ({error}). Install it (pip install pyspark) or"
-            " run without Spark: --engine local"
-        ) from error
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
     _hushed.clear()
     try:
         _forget_the_dead(SparkContext, SparkSession)

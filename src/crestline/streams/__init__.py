@@ -17,6 +17,11 @@ order.
 
 from __future__ import annotations
 
+from crestline.core.arrow import put_off_pandas
+
+put_off_pandas()  # the modules below make arrays when they are imported
+
+# ruff: noqa: E402
 from crestline.streams.files import write
 from crestline.streams.generator import BLOCK, generate
 from crestline.streams.kinds import KINDS, Kind, Option

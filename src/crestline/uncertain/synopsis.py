@@ -98,6 +98,7 @@ class Synopsis(ABC):
         self.seen = 0
         self._timed: bool | None = None
         self.exclusive = exclusive
+        self._ruled = exclusive  # whether any record may have a rule
         #: Whether no compact set is known for what is asked: then the whole window is kept.
         self.keeps_all = self.meaning.keeps_all or (exclusive and self.meaning.keeps_all_with_rules)
         self._closed = _LONG_AGO  # steps up to this one accept no more records
@@ -139,6 +140,7 @@ class Synopsis(ABC):
             doubt = Doubt(np.ones(count), none - 1, none)
         elif self.meaning.minds_rules and not self.exclusive:
             self._refuse_rules(doubt.rule)
+        self._ruled = self._ruled or bool((doubt.rule >= 0).any())
         kept = self._passing(scores, times, partitions, doubt)
         step, leaves = self._steps_of(times, partitions, count, kept)
         if kept is not None:
@@ -268,7 +270,7 @@ class Synopsis(ABC):
         if self.exclusive and self.meaning.kind_with_rules is not None:
             kind = self.meaning.kind_with_rules
         asked = kind, self.k, threshold, every, self.only_changes
-        weigh = weighing(kind, self.exclusive)
+        weigh = weighing(kind, self._ruled)
         return *asked, weigh.address(), PICK.address(), every is False or self.panes.slide == 1
 
     def advance(self, to: int | None = None) -> Reported:
@@ -496,6 +498,7 @@ class Synopsis(ABC):
             exclusive=state["exclusive"],
         )  # fmt: skip
         operator.seen, operator._timed = state["seen"], state["timed"]
+        operator._ruled = True  # for all that is known
         operator._closed, operator.overfull = state["closed"], state["overfull"]
         operator._counts, operator._last = state["counts"].copy(), state["last"].copy()
         wait = state["wait"]
