@@ -145,7 +145,17 @@ def test_bench_lists_and_runs_suites(suites: Path) -> None:
     told = crestline("bench", "nothing", "--quick", "--json").stdout
     assert json.loads(told) == {"quick": True, "value": 7}
     assert "choose one of nothing, needy, all" in crestline("bench", "other", code=2).stderr
-    assert "'not_installed_here'" in crestline("bench", "needy", code=2).stderr
+    assert "pip install not_installed_here" in crestline("bench", "needy", code=2).stderr
+
+
+def test_bench_names_the_extra_that_a_suite_misses_while_it_runs(
+    suites: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lazy = "DESCRIPTION = 'lazy'\ndef run(quick, say):\n    import sortedcontainers\n"
+    (suites / "lazy.py").write_text(lazy)
+    monkeypatch.setitem(sys.modules, "sortedcontainers", None)
+    told = crestline("bench", "lazy", code=2).stderr
+    assert "pip install 'crestline[bench]'" in told and told.count("\n") == 1
 
 
 def test_bench_finds_the_suites_of_the_clone() -> None:

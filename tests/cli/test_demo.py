@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -10,21 +11,30 @@ import pytest
 import crestline as library
 from cli.command import crestline, left_behind
 from crestline.cli import demo
+from crestline.cli import engine as engine_module
 from crestline.cli.trades import Snapshot, plain_view, snapshots
 from crestline.streams import generate
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
-@pytest.mark.usefixtures("spark")
+@pytest.fixture(params=["spark", "local"])
+def engine(request: pytest.FixtureRequest) -> str:
+    name = str(request.param)
+    if name == "spark":
+        request.getfixturevalue("spark")
+    return name
+
+
 def test_the_demo_leaves_results_query_and_picture(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str
 ) -> None:
     monkeypatch.setattr(demo, "_PLAIN_SECONDS", 0.5)
     folder = tmp_path / "demo"
-    crestline("demo", "--out", folder, "--trades", 1)  # the next one clears up after it
-    told = crestline("demo", "--out", folder, "--trades", 30_000).stdout
-    assert "Starting Spark" in told and "records kept" in told
+    words = ("demo", "--engine", engine, "--out", folder, "--trades")
+    crestline(*words, 1)  # the next one clears up after it
+    told = crestline(*words, 30_000).stdout
+    assert ("Starting Spark" in told) == (engine == "spark") and "records kept" in told
     assert told.count("top 10 trades of the last minute, at") == 4
     assert sorted(p.name for p in folder.iterdir()) == [
         "query.sql", "ranks.png", "results", "results.parquet",
@@ -37,6 +47,36 @@ def test_the_demo_leaves_results_query_and_picture(
     again = library.run((folder / "query.sql").read_text(), {"trades": trades}).to_arrow()
     assert rows.equals(again.slice(0, rows.num_rows)) and again.num_rows - rows.num_rows <= 10
     assert left_behind(tmp_path) == []
+
+
+def test_what_the_demo_tells_to_try_next_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(demo, "_PLAIN_SECONDS", 0.1)
+    monkeypatch.chdir(tmp_path)
+    told = crestline("demo", "--engine", "local", "--trades", 11_000).stdout
+    commands = [line.split() for line in told.splitlines() if line.startswith("  crestline ")]
+    assert [words[1] for words in commands] == ["generate", "run", "run", "explain"]
+    for _, *words in commands:
+        ends = ("--trigger", "available-now") if "--follow" in words else ()
+        crestline(*words, *ends)
+    rows = pq.read_table("crestline-demo/results.parquet").num_rows
+    _, _, follow, _ = commands
+    again = crestline(*follow[1:], "--trigger", "available-now", "--quiet").stdout
+    assert len(again.splitlines()) == 1 + rows
+
+
+def test_the_demo_runs_without_java_and_matplotlib_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(demo, "_PLAIN_SECONDS", 0.1)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    monkeypatch.setattr(engine_module, "_is_active", lambda: False)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    told = crestline("demo", "--out", tmp_path / "demo", "--trades", 6_000).stdout
+    assert "in this process (Spark needs Java; JAVA_HOME is" in told
+    assert "no picture: " in told and "pip install 'crestline[plot]'" in told
+    assert not (tmp_path / "demo" / "ranks.png").exists()
 
 
 def test_the_demo_wants_a_folder(tmp_path: Path) -> None:

@@ -1,21 +1,65 @@
-"""The bridge to Java keeps its stack traces to itself: what matters arrives as an exception, also
+"""Which engine runs where none is named.
+
+The bridge to Java keeps its stack traces to itself: what matters arrives as an exception, also
 that Java has gone."""
 
 from __future__ import annotations
 
+import json
 import logging
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import MagicMock
 
 import pytest
 
-from cli.command import environment
-from crestline.cli.engine import hush_the_bridge, spark
+from cli.command import TOP, crestline, environment, write_scores
+from crestline.cli import engine
+from crestline.cli.engine import Choice, choose, hush_the_bridge, spark
+from crestline.core import extras
 from crestline.core.errors import RecordError
 from crestline.spark import session
 from crestline.spark.failures import EngineError
+
+
+def test_spark_is_the_default_where_it_can_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "check_java", lambda: None)
+    assert choose(None).engine == "spark" and choose(None).why
+    assert choose("spark") == Choice("spark") and choose("local") == Choice("local")
+
+
+def test_without_java_the_default_is_this_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    monkeypatch.setattr(engine, "_is_active", lambda: False)
+    file = write_scores(tmp_path / "s.jsonl")
+    told = crestline("run", TOP, "-s", f"s={file}").stderr
+    assert "local, in this process; Spark needs Java; JAVA_HOME is" in told
+    summary = json.loads(crestline("run", TOP, "-s", f"s={file}", "--json").stderr)
+    assert summary["engine"] == "local" and "Java" in summary["engine_chosen"]
+    assert "Spark needs Java" in crestline(
+        "run", TOP, "-s", f"s={file}", "--engine", "spark", code=4
+    ).stderr  # fmt: skip
+
+
+@pytest.mark.parametrize("package", ["pyspark", "pandas"])
+def test_without_the_extra_the_default_is_this_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str
+) -> None:
+    found = extras.is_installed
+    for module in (engine, extras):
+        monkeypatch.setattr(module, "is_installed", lambda name: name != package and found(name))
+    file = write_scores(tmp_path / "s.jsonl")
+    told = crestline("run", TOP, "-s", f"s={file}").stderr
+    assert "in this process; Spark is not installed: pip install 'crestline[spark]'" in told
+    for words in (("--engine", "spark"), ("--master", "local[1]"), ("--conf", "a=b")):
+        told = crestline("run", TOP, "-s", f"s={file}", *words, code=2).stderr
+        assert f"needs {package}, which is not installed: pip install 'crestline[spark]'" in told
+        assert told.count("\n") == 1
+
 
 INTERRUPTED = """
 from py4j.java_gateway import GatewayClient

@@ -36,7 +36,6 @@ def test_a_query_error_keeps_its_marked_place(scores: Path) -> None:
         ([TOP, "-s", "s={scores}", "--conf", "spark.x"], 2, "is not NAME=VALUE"),
         ([TOP, "-s", "s={scores}", "--engine", "local", "--conf", "a=b"], 2, "--conf is for Spark"),
         ([TOP, "-s", "s={scores}", "--engine", "local", "--master", "x"], 2, "--master is for Sp"),
-        ([TOP, "-s", "s={scores}", "--engine", "local", "--follow"], 2, "--follow runs on Spark"),
         ([TOP, "-s", "s={scores}", "--checkpoint", "c"], 2, "--checkpoint is for a run that foll"),
         ([TOP, "-s", "s={scores}", "--trigger", "1 second"], 2, "add --follow"),
         ([TOP, "-s", "s={scores}", "--follow", "--trigger", "often"], 2, "'often': give a time"),
@@ -64,7 +63,7 @@ def test_a_query_error_keeps_its_marked_place(scores: Path) -> None:
         ([TOP.replace("x", "y"), "-s", "s={scores}", "--follow"], 3, "no column 'y'"),
         ([TOP, "-s", "s={scores}", "--out", "top.xlsx"], 2, ".jsonl, .ndjson, .csv, .parquet"),
         ([f"{TOP} USING EAA", "-s", "s={scores}"], 2, "needs COMBINE"),
-        ([TOP, "-s", "s={scores}", "--audit"], 2, "--audit runs in this process"),
+        ([TOP, "-s", "s={scores}", "--audit", "--engine", "spark"], 2, "--audit runs in this"),
         ([TOP, "-s", "s={scores}", "--audit", "--engine", "local"], 2, "all of these are exact"),
         ([TOP.replace("x", "y"), "-s", "s={scores}"], 3, "no column 'y'"),
         (["{scores}", "-s", "s={scores}"], 2, "is a file, not a query"),
@@ -152,17 +151,18 @@ def test_an_interrupted_run_ends_with_130(
 def test_a_checkpoint_that_cannot_be_written_is_told_before_spark_starts(
     scores: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from crestline.local import named_queries
+    from crestline.local import named_queries, rounds
     from crestline.spark import follow, session
 
     def read_only(*arguments: object, **named: object) -> None:
         raise OSError(30, "Read-only file system")
 
     known = tmp_path / "known"
-    follow.Checkpoint.at(known, named_queries(TOP), None)
+    follow.checkpoint_at(known, named_queries(TOP), None)
     monkeypatch.setattr(session, "start", _never)
-    monkeypatch.setattr(follow, "TemporaryFile", read_only)
-    words = (TOP, "-s", f"s={scores}", "--follow", "--trigger", "available-now", "--checkpoint")
+    monkeypatch.setattr(rounds, "TemporaryFile", read_only)
+    words = (TOP, "-s", f"s={scores}", "--engine", "spark", "--follow",
+             "--trigger", "available-now", "--checkpoint")  # fmt: skip
     for checkpoint, why in (
         (known, "Read-only file system"),
         (scores, "File exists"),

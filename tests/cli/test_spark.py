@@ -167,6 +167,22 @@ def test_rows_go_to_a_pipe_round_by_round(trades: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("name", ["0.parquet", "a [1],{b}.parquet"])
+def test_spark_follows_the_file_that_is_named_and_nothing_beside_it(
+    trades: Path, name: str
+) -> None:
+    """Its folder holds what looks like partitions of two kinds, at which Spark would fail."""
+    file = trades / name
+    (trades / "0.parquet").rename(file)
+    for neighbour in ("day=1/x.parquet", "1/x=1/x.parquet"):
+        (trades / neighbour).parent.mkdir(parents=True)
+        (trades / neighbour).write_text("broken")
+    result = crestline("run", TOP, "-s", f"s={file}", *NOW, "--engine", "spark")
+    lines = result.stdout.splitlines()
+    assert lines == run_here(TOP, "-s", f"s={file}").stdout.splitlines()[: len(lines)]
+    assert len(lines) > 10 and f"Spark reads {file} once" in result.stderr
+
+
 def test_several_queries_get_a_folder_each(trades: Path, tmp_path: Path) -> None:
     crestline("run", SEVERAL, "-s", f"s={trades}", *NOW, "--out", tmp_path / "out")
     names = sorted(p.relative_to(tmp_path).as_posix() for p in tmp_path.glob("out/*/part-*"))

@@ -21,7 +21,8 @@ import pytest
 
 from crestline.core.errors import CrestlineError, StateError
 from crestline.local import named_queries
-from crestline.spark.follow import Checkpoint, Follow, Round
+from crestline.local.rounds import Round
+from crestline.spark.follow import Follow, checkpoint_at
 from crestline.streams import generate
 
 QUERY = (
@@ -49,7 +50,7 @@ class Run:
 
     def follow(self, query: str = QUERY, **how: Any) -> Follow:
         queries = named_queries(query)
-        checkpoint = Checkpoint.at(self.folder / "checkpoint", queries, 2)
+        checkpoint = checkpoint_at(self.folder / "checkpoint", queries, 2)
         how = {"sink": self.take, "trigger": "100 ms"} | how
         follow = Follow(self.spark, queries, str(self.folder / "in"), checkpoint, **how)
         follow.start()
@@ -221,8 +222,8 @@ def test_a_checkpoint_that_was_only_begun_is_begun_again(tmp_path: Path) -> None
     """Killed before the name was final."""
     (tmp_path / ".crestline.json.partial").write_text('{"form')
     queries = named_queries(QUERY)
-    made = Checkpoint.at(tmp_path, queries, None)
-    assert Checkpoint.at(tmp_path, queries, None).id == made.id
+    made = checkpoint_at(tmp_path, queries, None)
+    assert checkpoint_at(tmp_path, queries, None).id == made.id
 
 
 @pytest.mark.parametrize("closed", ["", "state"])
@@ -230,18 +231,18 @@ def test_a_checkpoint_that_can_only_be_read_is_refused_at_once(closed: str) -> N
     queries = named_queries(QUERY)
     with TemporaryDirectory() as place:  # not ``tmp_path``, where only this user may look
         folder = Path(place, "checkpoint")
-        Checkpoint.at(folder, queries, None)
+        checkpoint_at(folder, queries, None)
         (folder / "state").mkdir()
         for each in (Path(place), folder, folder / "state"):
             each.chmod(0o777)
         (folder / "crestline.json").chmod(0o666)
         (folder / closed).chmod(0o555)
         with _as_anybody(), pytest.raises(StateError) as told:
-            Checkpoint.at(folder, queries, None)
+            checkpoint_at(folder, queries, None)
         (folder / closed).chmod(0o777)
         assert str(told.value).startswith(f"cannot write the checkpoint {folder}: Permission")
         with _as_anybody():
-            assert Checkpoint.at(folder, queries, None).resumed
+            assert checkpoint_at(folder, queries, None).resumed
         left = sorted(path.name for path in folder.rglob("*"))
         assert left == ["crestline.json", "state"]
 

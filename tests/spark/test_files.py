@@ -20,6 +20,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from crestline.core.errors import SourceError
+from crestline.local.rounds import wait_for_files
 from crestline.local.sources import source
 from crestline.spark.files import (
     BAD_COLUMN,
@@ -28,7 +29,6 @@ from crestline.spark.files import (
     CHUNK,
     FileStream,
     open_files,
-    wait_for_files,
 )
 
 #: More lines than DuckDB looks at before it settles the types.

@@ -24,10 +24,11 @@ from crestline.language import parse
 from crestline.local import named_queries
 from crestline.local.gate import table_from
 from crestline.local.projection import Projection
+from crestline.local.rounds import Round
 from crestline.planner import plan
 from crestline.spark import rejects, topk
 from crestline.spark.bounded import run_bounded
-from crestline.spark.follow import Checkpoint, Follow, Round
+from crestline.spark.follow import Follow, checkpoint_at
 from crestline.spark.spread import by_object, spread_by
 from crestline.spark.stages import Member, Merge, Prune, Reading, Step
 from incomplete.asking import a_spec, declared, records_for, table_of
@@ -461,7 +462,7 @@ def test_following_several_folders(spark: Any, tmp_path: Path) -> None:
             (Path(folder) / f".{number}").rename(Path(folder) / f"{number}.parquet")
 
     add(0)
-    checkpoint = Checkpoint.at(tmp_path / "checkpoint", {"query": query}, None)
+    checkpoint = checkpoint_at(tmp_path / "checkpoint", {"query": query}, None)
     assert checkpoint.buckets > 1
     for number in (1, 2):
         follow = Follow(spark, {"query": query}, paths, checkpoint, rounds.append, "200 ms")

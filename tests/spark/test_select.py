@@ -12,8 +12,9 @@ import pytest
 
 import crestline
 from crestline.core.errors import SourceError
+from crestline.local.rounds import Round
 from crestline.spark import topk
-from crestline.spark.follow import Checkpoint, Follow, Round
+from crestline.spark.follow import Follow, checkpoint_at
 
 TABLE = pa.table(
     {
@@ -97,7 +98,7 @@ def test_a_folder_that_is_followed_keeps_the_columns_it_began_with(
             table.set_column(3, "t", times.cast(pa.timestamp("us", "UTC"))),
             folder / f"{number}.parquet",
         )
-        checkpoint = Checkpoint.at(tmp_path / "checkpoint", {"query": query}, None)
+        checkpoint = checkpoint_at(tmp_path / "checkpoint", {"query": query}, None)
         assert checkpoint.resumed == bool(number)
         follow = Follow(
             spark, {"query": query}, str(folder), checkpoint, rounds.append, "available-now"
@@ -111,6 +112,6 @@ def test_a_folder_that_is_followed_keeps_the_columns_it_began_with(
     assert len({tuple(table.column_names) for table in found}) == 1
     assert "more" not in found[-1].column_names
     assert sum(table.num_rows for table in found) > 2
-    assert Checkpoint.at(tmp_path / "checkpoint", {"query": query}, None).columns(["z"]) == [
+    assert checkpoint_at(tmp_path / "checkpoint", {"query": query}, None).columns(["z"]) == [
         "id", "g", "x", "t",
     ]  # fmt: skip

@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from crestline.cli import completion
 from crestline.cli.beside import as_package, find, imported, telling_what_is_missing
 from crestline.cli.errors import Misuse
 
@@ -18,7 +19,11 @@ from crestline.cli.errors import Misuse
 def bench(
     suite: Annotated[
         str | None,
-        typer.Argument(metavar="SUITE", help="Which one, or all; leave it out to list them."),
+        typer.Argument(
+            metavar="SUITE",
+            autocompletion=completion.suites,
+            help="Which one, or all; leave it out to list them.",
+        ),
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="The measurements as JSON on stdout.")

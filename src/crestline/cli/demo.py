@@ -1,4 +1,4 @@
-"""``crestline demo``: a stream of trades on Spark, and its top 10 changing before your eyes."""
+"""``crestline demo``: a stream of trades, and its top 10 changing before your eyes."""
 
 from __future__ import annotations
 
@@ -10,19 +10,24 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from crestline.cli import completion
+from crestline.cli.engine import choose
 from crestline.cli.errors import Misuse
+from crestline.core.errors import MissingExtraError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from crestline.cli.engine import Started
+    from crestline.cli.engine import Choice
+    from crestline.cli.following import Run
     from crestline.cli.trades import Snapshot
+    from crestline.language import Query
     from crestline.local import Metrics
-    from crestline.spark.follow import Round
+    from crestline.local.rounds import Checkpoint, Round, Sink
 
 QUERY = """\
 -- The 10 largest trades of the last minute, every 5 seconds.
@@ -41,6 +46,15 @@ _ROWS, _QUERY, _PICTURE = "results.parquet", "query.sql", "ranks.png"
 
 
 def demo(
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            metavar="spark|local",
+            autocompletion=completion.engines,
+            help="Where to run: on Spark, or in this process. By default on Spark where it is"
+            " installed (the extra 'spark', and Java).",
+        ),
+    ] = None,
     out: Annotated[
         str, typer.Option("--out", "-o", metavar="FOLDER", help="What the demo makes goes here.")
     ] = "crestline-demo",
@@ -54,16 +68,17 @@ def demo(
         int, typer.Option(min=1, metavar="N", help="How many trades there are, 1,000 a second.")
     ] = 600_000,
 ) -> None:
-    """Watch the top 10 of a stream of trades change, on Spark.
+    """Watch the top 10 of a stream of trades change, on Spark or in this process.
 
-    Files of generated trades appear in a folder, and a Spark streaming query on
-    this machine follows them: ten minutes of trades in 20 seconds. Without a
-    terminal a few results are printed instead. Leaves the results, the query
-    and a picture in FOLDER.
+    Files of generated trades appear in a folder, and a query follows them: ten
+    minutes of trades in 20 seconds. Without a terminal a few results are
+    printed instead. Leaves the results, the query and, with the extra 'plot', a
+    picture in FOLDER.
 
     \b
     [bold]Examples[/]
       crestline demo
+      crestline demo --engine local
       crestline demo --seconds 60
       crestline demo --no-live --out /tmp/demo
     """
@@ -71,21 +86,48 @@ def demo(
     if folder.exists() and not folder.is_dir():
         raise Misuse(f"{out!r} is a file: give --out the name of a folder")
     _check_own(folder)
+    choice = choose(engine)
     print(QUERY)
-    print(f"over {trades:,} generated trades, on Spark on this machine. Starting Spark ...\n")
+    print(f"over {trades:,} generated trades, {_where(choice)}\n")
     sys.stdout.flush()
     began = time.perf_counter()
-    from crestline.cli.engine import spark
     from crestline.cli.output import write_table, write_whole
 
     _clear(folder / "results")
-    with spark(None, None, quiet=True) as started:
-        watched = live and sys.stdout.isatty()
-        rows, metrics = _follow(started, folder, trades, seconds if watched else None)
+    watched = live and sys.stdout.isatty()
+    pace = seconds if watched else None
+    started: float | None = None
+    if choice.engine == "spark":
+        from crestline.cli.engine import spark
+
+        with spark(None, None, quiet=True) as running:
+            started = running.seconds
+            rows, metrics = _follow(folder, trades, pace, running.session)
+    else:
+        rows, metrics = _follow(folder, trades, pace, None)
     write_table(folder / _ROWS, rows)
     write_whole(folder / _QUERY, QUERY.encode())
-    write_whole(folder / _PICTURE, picture(rows))
-    _tell(metrics, folder, trades, time.perf_counter() - began, started.seconds)
+    seconds = time.perf_counter() - began
+    _tell(metrics, folder, trades, seconds, started, _draw(folder, rows))
+
+
+def _where(choice: Choice) -> str:
+    if choice.engine == "spark":
+        return "on Spark on this machine. Starting Spark ..."
+    why = f" ({choice.why})" if choice.why else ""
+    return f"in this process{why} ..."
+
+
+def _draw(folder: Path, rows: pa.Table) -> str:
+    """Draw the ranks; what to say of the picture."""
+    from crestline.cli.output import write_whole
+
+    try:
+        write_whole(folder / _PICTURE, picture(rows))
+    except MissingExtraError as error:
+        (folder / _PICTURE).unlink(missing_ok=True)  # that of an earlier demo
+        return f"no picture: {error}"
+    return f"{_PICTURE:<16} how the ranks changed"
 
 
 def picture(rows: pa.Table) -> bytes:
@@ -123,18 +165,16 @@ def _clear(results: Path) -> None:
 
 
 def _follow(
-    started: Started, folder: Path, trades: int, seconds: float | None
+    folder: Path, trades: int, seconds: float | None, session: Any
 ) -> tuple[pa.Table, Metrics]:
-    """Follow the trades as they come, to the last; ``seconds`` is how long that takes on a
-    terminal, None means that there is none."""
+    """Follow the trades as they come, to the last, on Spark if there is a ``session``; ``seconds``
+    is how long that takes on a terminal, None means that there is none."""
     import pyarrow as pa
 
     from crestline.cli.interrupts import polite
     from crestline.cli.parts import parts_of
     from crestline.core.unfinished import files
     from crestline.local import named_queries
-    from crestline.spark.follow import Checkpoint, Follow
-    from crestline.spark.session import hush
 
     queries = named_queries(QUERY)
     (name,) = queries
@@ -142,7 +182,7 @@ def _follow(
     metrics: dict[str, Metrics] = {}
     with ExitStack() as stack:
         scratch = Path(stack.enter_context(files.scratch("crestline-demo-")))
-        checkpoint = Checkpoint.at(scratch / "checkpoint", queries, None)
+        checkpoint = _checkpoint(scratch / "checkpoint", queries, session)
         parts = parts_of(str(folder / "results"), queries)[name]
         parts.claim(checkpoint.id, None)
         pace = _PLAIN_SECONDS if seconds is None else seconds
@@ -156,15 +196,13 @@ def _follow(
             show(round)
             feeder.go_on()
 
-        run = Follow(
-            started.session, queries, str(scratch / "trades"), checkpoint, take, trigger=_TRIGGER
-        )
+        run = _run(queries, str(scratch / "trades"), checkpoint, take, session)
         asked = stack.enter_context(polite())
         stack.callback(run.stop)
         run.start()
         while name not in metrics or metrics[name].rows_in < trades:
             if asked():
-                hush()
+                _hush(session)
                 raise KeyboardInterrupt
             run.wait(_GLANCE)
             feeder.check()
@@ -172,11 +210,40 @@ def _follow(
     return pa.concat_tables(tables), metrics[name]
 
 
+def _checkpoint(folder: Path, queries: dict[str, Query], session: Any) -> Checkpoint:
+    if session is not None:
+        from crestline.spark.follow import checkpoint_at
+
+        return checkpoint_at(folder, queries)
+    from crestline.local.rounds import Checkpoint
+
+    return Checkpoint.at(folder, queries)
+
+
+def _run(
+    queries: dict[str, Query], path: str, checkpoint: Checkpoint, sink: Sink, session: Any
+) -> Run:
+    if session is not None:
+        from crestline.spark.follow import Follow as FollowOnSpark
+
+        return FollowOnSpark(session, queries, path, checkpoint, sink, trigger=_TRIGGER)
+    from crestline.local.follow import Follow
+
+    return Follow(queries, {"trades": path}, sink, _TRIGGER)
+
+
+def _hush(session: Any) -> None:
+    if session is not None:
+        from crestline.spark.session import hush
+
+        hush()
+
+
 class _Feeder(threading.Thread):
     """Writes the trades of one slide after another into a folder, at a pace.
 
     The first file is there at once. The others wait until it has been taken in, so that the show
-    begins when Spark has warmed up.
+    begins when the engine has warmed up.
     """
 
     def __init__(self, folder: Path, trades: int, seconds: float) -> None:
@@ -266,22 +333,26 @@ class _Printed:
                 print(plain_view(snapshot, before), end="\n\n", flush=True)
 
 
-def _tell(metrics: Metrics, folder: Path, trades: int, seconds: float, start: float) -> None:
-    query = folder / "query.sql"
+def _tell(
+    metrics: Metrics, folder: Path, trades: int, seconds: float, start: float | None, drawn: str
+) -> None:
+    query = folder / _QUERY
+    starting = "" if start is None else f", {start:.1f} s of it to start Spark"
     print(f"""
-{metrics.rows_in:,} trades in {seconds:.1f} s, {start:.1f} s of it to start Spark
+{metrics.rows_in:,} trades in {seconds:.1f} s{starting}
 records kept: {metrics.kept_text()}
 
 In {folder}:
   results/         the results as they came, a part for each round
   results.parquet  all {metrics.result_rows:,} result rows
   query.sql        the query
-  ranks.png        how the ranks changed
+  {drawn}
 
-Try next, the same trades from a file, once and as a stream, and the plan of the query:
-  crestline generate trades --rows {trades} --rate {RATE} --seed {SEED} --out trades.parquet
-  crestline run --query {query} --stream trades=trades.parquet
-  crestline run --query {query} --stream trades=trades.parquet --follow
+Try next, the same trades from a file, once and as a stream (Ctrl-C ends it), and the plan of the
+query:
+  crestline generate trades --rows {trades} --rate {RATE} --seed {SEED} --out trades.csv
+  crestline run --engine local --query {query} --stream trades=trades.csv
+  crestline run --follow --query {query} --stream trades=trades.csv
   crestline explain --query {query}""")
 
 

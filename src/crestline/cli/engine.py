@@ -1,8 +1,10 @@
-"""Spark for a command: started with a word about it, and stopped if the command started it."""
+"""Which engine a command runs on, and Spark for it: started with a word about it, and stopped if
+the command started it."""
 
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -11,6 +13,53 @@ from pathlib import Path
 from typing import Any
 
 from crestline.cli.progress import saying
+from crestline.core.errors import PlanError
+from crestline.core.extras import is_installed, need
+
+ENGINES = ("spark", "local")
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """An engine, and why it was chosen where it was not named."""
+
+    engine: str
+    why: str = ""
+
+
+def choose(named: str | None, *, for_spark: bool = False, for_here: str = "") -> Choice:
+    """The engine that was named, else Spark where it can run, else this process.
+
+    ``for_spark`` tells that options for Spark are given, ``for_here`` why only this process will
+    do, if so.
+    """
+    if named not in (None, *ENGINES):
+        raise PlanError(f"there is no engine {named!r}: use 'local' or 'spark'")
+    if named == "local":
+        return Choice(named)
+    if named is None and not for_spark:
+        if for_here:
+            return Choice("local", for_here)
+        if (reason := _no_spark()) is not None:
+            return Choice("local", reason)
+    for package in ("pyspark", "pandas"):
+        need(package, "--engine spark" if named else "Spark")
+    return Choice("spark", "" if named else "the default where it is installed")
+
+
+def _no_spark() -> str | None:
+    """Why Spark cannot run here, if it cannot."""
+    if not (is_installed("pyspark") and is_installed("pandas")):
+        return "Spark is not installed: pip install 'crestline[spark]'"
+    from crestline.spark.session import EngineError, check_java
+
+    if _is_active():
+        return None
+    try:
+        check_java()
+    except EngineError as error:
+        return str(error).split(". Install")[0]
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +69,13 @@ class Started:
     session: Any
     master: str
     seconds: float
+
+
+def _is_active() -> bool:
+    """Whether there is a Java process already, of this process or of ``spark-submit``."""
+    from crestline.spark.session import is_running
+
+    return is_running() or "PYSPARK_GATEWAY_PORT" in os.environ
 
 
 @contextmanager
@@ -58,4 +114,4 @@ def _not_the_bridge(record: logging.LogRecord) -> bool:
     return Path(record.pathname).parent.name != "py4j"
 
 
-__all__ = ["Started", "hush_the_bridge", "spark"]
+__all__ = ["ENGINES", "Choice", "Started", "choose", "hush_the_bridge", "spark"]

@@ -1,4 +1,4 @@
-"""``crestline run --follow``: queries over a folder that grows, until Ctrl-C.
+"""``crestline run --follow``: queries over files that grow, until Ctrl-C.
 
 An interrupt is the usual way to end such a run, so it ends well: with the files complete, a summary
 and exit code 0.
@@ -13,9 +13,8 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from crestline.cli.engine import spark
 from crestline.cli.errors import Misuse
 from crestline.cli.interrupts import polite
 from crestline.cli.output import write_fully
@@ -26,10 +25,8 @@ from crestline.core.errors import SourceError
 from crestline.core.unfinished import files
 from crestline.local import BoundedRun, Metrics
 from crestline.local.late import many_late
+from crestline.local.rounds import Checkpoint, Round, Sink, trigger_seconds, wait_for_files
 from crestline.planner import plan
-from crestline.spark.files import wait_for_files
-from crestline.spark.follow import Checkpoint, Follow, Round, trigger_options
-from crestline.spark.session import hush
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,12 +48,22 @@ class Following:
 
     @property
     def ends_by_itself(self) -> bool:
-        return "availableNow" in trigger_options(self.trigger)
+        return trigger_seconds(self.trigger) is None
 
 
-def follow(request: Request, following: Following) -> RunSummary:
+class Run(Protocol):
+    """A following run, on Spark or in this process."""
+
+    def start(self) -> None: ...
+
+    def wait(self, seconds: float) -> bool: ...
+
+    def stop(self) -> None: ...
+
+
+def follow(request: Request, following: Following, engine: str = "spark") -> RunSummary:
     """Run until the end, an interrupt or an error. All that can be checked is, before Spark."""
-    trigger_options(following.trigger)
+    trigger_seconds(following.trigger)
     for query in request.queries.values():
         plan(query)
     paths = _paths(request)
@@ -66,44 +73,73 @@ def follow(request: Request, following: Following) -> RunSummary:
             folder = Path(stack.enter_context(files.scratch("crestline-")), "checkpoint")
         else:
             folder = Path(following.checkpoint)
-        checkpoint = Checkpoint.at(folder, dict(request.queries), None)
+        checkpoint = _checkpoint(folder, request, engine)
         for parts in [*results.values(), *([rejects] if rejects else [])]:
             parts.claim(checkpoint.id, None if following.checkpoint is None else folder)
-        tally = _Tally(request, results, checkpoint.resumed)
+        tally = _Tally(request, engine, results, checkpoint.resumed)
         for stream, path in paths.items():
             if not _wait_for_the_first(path, stream, following, request.quiet):
                 return tally.summary(following, rejects)
-        BoundedRun(request.queries, request.streams)  # says which column is missing
-        started = stack.enter_context(spark(request.master, request.conf, quiet=request.quiet))
-        asked = stack.enter_context(polite())
-        show, draw = _shown(request, stack)
-        sinks: list[Callable[[Round], None]] = [
-            lambda round: _write(round, results, rejects),
-            show,
-            tally.take,
-        ]
+        sinks: list[Sink] = [lambda round: _write(round, results, rejects)]
 
         def sink(round: Round) -> None:
             for each in sinks:
                 each(round)
 
-        run = Follow(
-            started.session, dict(request.queries), paths, checkpoint, sink,
-            trigger=following.trigger, strict=request.strict,
-            files_per_trigger=following.files_per_round,
-        )  # fmt: skip
+        remembered = checkpoint if following.checkpoint or engine == "spark" else None
+        make = _on_spark if engine == "spark" else _here
+        run = make(request, following, paths, remembered, sink, tally, stack)
+        asked = stack.enter_context(polite())
+        show, draw = _shown(request, stack)
+        sinks += [show, tally.take]
         tally.began = time.perf_counter()
         stack.callback(run.stop)
         run.start()
         while not asked() and not _has_ended(run, asked):
             draw()
-        hush()
-        run.stop()
-        tally.where, tally.started_in = started.master, started.seconds
+        tally.ended(run)
         return tally.summary(following, rejects)
 
 
-def _has_ended(run: Follow, asked: Callable[[], bool]) -> bool:
+def _checkpoint(folder: Path, request: Request, engine: str) -> Checkpoint:
+    if engine == "local":
+        return Checkpoint.at(folder, dict(request.queries))
+    from crestline.spark.follow import checkpoint_at
+
+    return checkpoint_at(folder, dict(request.queries))
+
+
+def _here(
+    request: Request, following: Following, paths: dict[str, str], checkpoint: Checkpoint | None,
+    sink: Sink, tally: _Tally, stack: ExitStack,
+) -> Run:  # fmt: skip
+    from crestline.local.follow import Follow
+
+    tally.where = ""
+    return Follow(dict(request.queries), paths, sink, following.trigger, request.strict, checkpoint)
+
+
+def _on_spark(
+    request: Request, following: Following, paths: dict[str, str], checkpoint: Checkpoint | None,
+    sink: Sink, tally: _Tally, stack: ExitStack,
+) -> Run:  # fmt: skip
+    from crestline.cli.engine import spark
+    from crestline.spark.follow import Follow
+
+    assert checkpoint is not None
+    BoundedRun(request.queries, request.streams)  # says which column is missing
+    started = stack.enter_context(spark(request.master, request.conf, quiet=request.quiet))
+    tally.where, tally.started_in = started.master, started.seconds
+    for path in filter(os.path.isfile, paths.values()):
+        tally.notes.append(f"Spark reads {path} once: lines that are appended later are not seen")
+    return Follow(
+        started.session, dict(request.queries), paths, checkpoint, sink,
+        trigger=following.trigger, strict=request.strict,
+        files_per_trigger=following.files_per_round,
+    )  # fmt: skip
+
+
+def _has_ended(run: Run, asked: Callable[[], bool]) -> bool:
     """Whether the run has ended, after a moment. Raises what made it fail, unless that is the
     interrupt: a terminal sends it to Spark's workers, too."""
     try:
@@ -212,12 +248,14 @@ class _Tally:
     """Counts for the summary."""
 
     request: Request
+    engine: str
     results: dict[str, Parts]
     resumed: bool
     rounds: int = 0
     where: str = "not started"
     started_in: float | None = None
     began: float = field(default_factory=time.perf_counter)
+    notes: list[str] = field(default_factory=list)
     _metrics: dict[str, Metrics] = field(default_factory=dict)
     _warned: bool = False
 
@@ -230,6 +268,15 @@ class _Tally:
                 print(first, file=sys.stderr, flush=True)
                 self._warned = True
 
+    def ended(self, run: Run) -> None:
+        """Stop the run and take what it has to say."""
+        if self.engine == "spark":
+            from crestline.spark.session import hush
+
+            hush()
+        self.notes += getattr(run, "notes", [])
+        run.stop()
+
     def summary(self, following: Following, rejects: Parts | None) -> RunSummary:
         seconds = time.perf_counter() - self.began
         queries = []
@@ -240,8 +287,9 @@ class _Tally:
             resumed = self.resumed and name in self._metrics
             queries.append(QuerySummary(name, metrics, seconds, output, resumed))
         return RunSummary(
-            "spark", queries, None if rejects is None else str(rejects.folder) + os.sep,
+            self.engine, queries, None if rejects is None else str(rejects.folder) + os.sep,
             self.where, self.started_in, self.rounds, following.checkpoint,
+            notes=tuple(self.notes),
         )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from crestline.cli import completion
 from crestline.cli.arguments import count, number, pairs
 from crestline.cli.errors import Misuse
 from crestline.cli.progress import RowsProgress
@@ -48,7 +49,10 @@ def kinds_text() -> str:
 def generate(
     kind: Annotated[
         str | None,
-        typer.Argument(metavar="KIND", help="Which stream; leave it out to list them."),
+        typer.Argument(
+            metavar="KIND", autocompletion=completion.kinds,
+            help="Which stream; leave it out to list them.",
+        ),
     ] = None,
     rows: Annotated[
         str | None, typer.Option(metavar="N", help="How many records: 1000, 200k, 10M.")

@@ -1,7 +1,7 @@
 """The files of a following run: a folder of parts, each named after the round that it came from.
 
-A part is complete or not there at all, and a round that Spark repeats after a crash writes the same
-rows under the same name. So the folder always holds each row once. It remembers whose parts these
+A part is complete or not there at all, and a round that is repeated after a crash writes its rows
+under the same name. So the folder always holds each row once. It remembers whose parts these
 are: those of two runs would be numbered alike and overwrite each other.
 """
 
@@ -75,6 +75,8 @@ class Parts:
             self._fresh = False
         if table.num_rows:
             write_table(self.file_of(round_number), table, f"{self.folder}/")
+        else:  # a round that is repeated in this process may have read further
+            self.file_of(round_number).unlink(missing_ok=True)
 
     def file_of(self, round_number: int) -> Path:
         return self.folder / f"part-{round_number:08}{self._ending}"

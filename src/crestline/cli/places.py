@@ -44,7 +44,7 @@ def check_run(
         else:
             outputs.append((option, Path(place)))
     if checkpoint is not None:
-        from crestline.spark.follow import IDENTITY
+        from crestline.local.rounds import IDENTITY
 
         note = Path(checkpoint, IDENTITY)
         for option, part in outputs:

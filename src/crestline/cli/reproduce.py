@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from crestline.cli import completion
 from crestline.cli.beside import as_package, find, imported
 from crestline.cli.errors import Misuse
 
@@ -21,7 +22,11 @@ _FOLDER = Path("crestline-reproduction")
 def reproduce(
     paper: Annotated[
         str | None,
-        typer.Argument(metavar="PAPER", help="Which one, or all; leave it out to list them."),
+        typer.Argument(
+            metavar="PAPER",
+            autocompletion=completion.papers,
+            help="Which one, or all; leave it out to list them.",
+        ),
     ] = None,
     full: Annotated[
         bool, typer.Option("--full", help="The papers' sizes: an hour or two for all of them.")

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from crestline.cli import completion
 from crestline.cli.arguments import pairs, query_text
+from crestline.cli.engine import choose
 from crestline.cli.errors import Misuse
 
 if TYPE_CHECKING:
@@ -44,12 +46,14 @@ def run(
         ),
     ] = None,
     engine: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="spark|local",
-            help="Where to run: on Spark, or in this process (no Java needed, starts at once).",
+            autocompletion=completion.engines,
+            help="Where to run: on Spark, or in this process (starts at once). By default on Spark"
+            " where it is installed (the extra 'spark', and Java).",
         ),
-    ] = "spark",
+    ] = None,
     master: Annotated[
         str | None,
         typer.Option(
@@ -107,7 +111,9 @@ def run(
     follow: Annotated[
         bool,
         typer.Option(
-            "--follow", "-f", help="Go on as files are added to the stream's folder, until Ctrl-C."
+            "--follow", "-f",
+            help="Go on as files are added to the stream's folder, or lines to the file, until"
+            " Ctrl-C.",
         ),
     ] = False,
     checkpoint: Annotated[
@@ -121,9 +127,9 @@ def run(
     trigger: Annotated[
         str | None,
         typer.Option(
-            metavar="TIME",
-            help="With --follow: look for files every '5 seconds', '500 ms' ...; available-now"
-            " takes what is there and stops. By default every second.",
+            metavar="TIME", autocompletion=completion.triggers,
+            help="With --follow: look for what is new every '5 seconds', '500 ms' ...;"
+            " available-now takes what is there and stops. By default every second.",
         ),
     ] = None,
     files_per_round: Annotated[
@@ -142,13 +148,15 @@ def run(
     and old files as they were. They cannot be where the streams are read from.
     Times in text files are ISO 8601 in UTC.
 
-    With --follow a terminal shows the current top k instead, and --out names a
-    folder: it gets a part file for each round that has rows, in the format of
-    its extension, parquet if it has none (several queries: a folder each
-    inside, or by {query} in the name). With --checkpoint every row is in the
-    parts once, whatever happens. Ctrl-C ends the run with exit code 0. Write
-    new files under a name that begins with a dot and rename them when they are
-    complete: a file is read as soon as it is seen.
+    With --follow a terminal shows the current top k instead. A single csv or
+    json lines file is followed as tail -f does, in this process; of a folder
+    each file is read once. --out names a folder: it gets a part file for each
+    round that has rows, in the format of its extension, parquet if it has none
+    (several queries: a folder each inside, or by {query} in the name). With
+    --checkpoint every row is in the parts once, whatever happens. Ctrl-C ends
+    the run with exit code 0. Write new files under a name that begins with a
+    dot and rename them when they are complete: a file is read as soon as it is
+    seen.
 
     \b
     [bold]Examples[/]
@@ -158,6 +166,7 @@ def run(
         crestline run - -s s=scores.jsonl --engine local --json --out top.jsonl
       gunzip -c day.csv.gz | crestline run --query top.sql -s trades=-
       crestline run --query top.sql -s trades=incoming/ --follow
+      crestline run --query top.sql -s trades=trades.jsonl --follow
       crestline run --query top.sql -s trades=incoming/ --follow \\
         --checkpoint remembered/ --out top.jsonl --rejects bad.csv
       crestline run --query top.sql -s trades=/data/trades \\
@@ -166,19 +175,21 @@ def run(
     text = query_text(query, query_file)
     streams = pairs(stream or [], "--stream", "trades=trades.parquet")
     settings = pairs(conf or [], "--conf", "spark.driver.memory=4g")
-    if audit and engine != "local":
-        raise Misuse("--audit runs in this process: add --engine local")
-    if encoding is not None and engine != "local":
-        raise Misuse("--encoding is for a run in this process: add --engine local")
     if "-" in streams.values() and "-" in (query, query_file):
         raise Misuse("the query and a stream cannot both be stdin: put the query into a file")
     if follow and ("-" in streams.values() or encoding is not None):
-        raise Misuse("--follow follows folders of UTF-8 files: leave out --encoding and stdin (-)")
+        raise Misuse("--follow follows UTF-8 files: leave out --encoding and stdin (-)")
     _check_options(
         engine, follow,
         {"--master": master, "--conf": conf},
         {"--checkpoint": checkpoint, "--trigger": trigger, "--files-per-round": files_per_round},
     )  # fmt: skip
+    for_spark = bool(master or conf)
+    for option, value in {"--audit": audit, "--encoding": encoding is not None}.items():
+        if value and (engine == "spark" or for_spark):
+            raise Misuse(f"{option} is for a run in this process: add --engine local")
+    here = "--audit" if audit else "--encoding" if encoding is not None else None
+    choice = choose(engine, for_spark=for_spark, for_here=_only_here(streams, follow, here))
     from crestline.cli.places import check_run
     from crestline.cli.request import Request
     from crestline.local import named_queries
@@ -190,27 +201,31 @@ def run(
     )  # fmt: skip
     check_run(request, follow, checkpoint, query_file)
     request = replace(request, streams=with_paths(streams, encoding))
-    _tell(_run(request, engine, follow, checkpoint, trigger, files_per_round), request)
+    summary = _run(request, choice.engine, follow, checkpoint, trigger, files_per_round)
+    _tell(replace(summary, why=choice.why), request)
 
 
 def _check_options(
-    engine: str, follow: bool, of_spark: dict[str, object], of_following: dict[str, object]
+    engine: str | None, follow: bool, of_spark: dict[str, object], of_following: dict[str, object]
 ) -> None:
-    from crestline.running import check_engine
-
-    check_engine(engine)
     if engine == "local":
         for option, value in of_spark.items():
             if value:
                 raise Misuse(f"{option} is for Spark: leave it out, or leave out --engine local")
-        if follow:
-            raise Misuse(
-                "--follow runs on Spark: leave out --engine local, or push records into"
-                " crestline.open() from Python as they come"
-            )
     for option, value in of_following.items():
         if value is not None and not follow:
             raise Misuse(f"{option} is for a run that follows its stream: add --follow")
+
+
+def _only_here(streams: dict[str, str], follow: bool, option: str | None) -> str:
+    """Why Spark cannot do what was asked, if so."""
+    from crestline.local.growing import grows_by_lines
+
+    if option is not None:
+        return f"where {option} works"
+    if follow and streams and all(map(grows_by_lines, streams.values())):
+        return "where a file is followed line by line"
+    return ""
 
 
 def _run(
@@ -222,7 +237,7 @@ def _run(
         from crestline.cli.following import follow as follow_stream
 
         return follow_stream(
-            request, Following(checkpoint, trigger or EVERY_SECOND, files_per_round)
+            request, Following(checkpoint, trigger or EVERY_SECOND, files_per_round), engine
         )
     from crestline.cli.bounded import run_here, run_on_spark
 

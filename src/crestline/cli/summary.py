@@ -160,14 +160,18 @@ class RunSummary:
     started_in: float | None = None
     rounds: int | None = None
     checkpoint: str | None = None
-    #: Which columns had to widen.
+    #: Which columns had to widen, and what else a reader should know.
     notes: tuple[str, ...] = ()
     #: Seconds in which kernels were compiled or loaded; no query's time counts them.
     compiling: float = 0.0
+    #: Why this engine, where none was named.
+    why: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """For ``--json``."""
         known: dict[str, Any] = {"engine": self.engine}
+        if self.why:
+            known["engine_chosen"] = self.why
         if self.notes:
             known["notes"] = list(self.notes)
         if self.compiling:
@@ -183,15 +187,15 @@ class RunSummary:
         }
 
     def lines(self) -> list[tuple[str, str]]:
-        found = [("types", note) for note in self.notes]
+        found = [("note", note) for note in self.notes]
         if self.compiling >= _WORTH_TELLING:
             found.append(
                 ("compiling", f"{self.compiling:.1f} s, once; it is not in the time above")
             )
-        if self.engine == "local":
-            return [*found, ("engine", "local, in this process")]
         started = f" (started in {self.started_in:.1f} s)" if self.started_in is not None else ""
-        found.append(("engine", f"Spark, {self.where}{started}"))
+        engine = "local, in this process" if self.engine == "local" else f"Spark, {self.where}"
+        why = f"; {self.why}" if self.why else ""
+        found.append(("engine", engine + started + why))
         if self.rounds is not None:
             found.append(("rounds", f"{self.rounds:,}"))
             if self.checkpoint is not None:

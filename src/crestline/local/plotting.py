@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from crestline.core.display import cell
 from crestline.core.errors import CrestlineError
+from crestline.core.extras import need
 from crestline.local.rankings import Entry, Ranking
 
 if TYPE_CHECKING:
@@ -53,12 +54,8 @@ def rank_figure(rankings: Sequence[Ranking], note: str | None = None) -> Figure:
 
 def _notebook_figure() -> type[Figure]:
     """Figures that notebooks show, whether or not they have loaded pyplot."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise CrestlineError(
-            "drawing needs matplotlib, which is not installed: pip install 'crestline[plot]'"
-        ) from None
+    need("matplotlib", "drawing")
+    from matplotlib.figure import Figure
 
     class NotebookFigure(Figure):
         def _repr_png_(self) -> bytes:

@@ -402,7 +402,7 @@ class Session:
         if run is None:
             run = self._begin(key, query, given)
         if query.others:
-            return _Part(run, _tagged(given, run, query, stream), given.typed)
+            return _Part(run, tagged_batches(given, run, query, stream), given.typed)
         columns = run.columns
         missing = [name for name in columns if name not in given.schema.names]
         if missing:
@@ -594,7 +594,7 @@ def _run_key(query: Query) -> str:
     return "\0".join((*query.inputs, query.combine.across.casefold()))
 
 
-def _tagged(given: Source, run: Several, query: Query, stream: str) -> Iterator[pa.Table]:
+def tagged_batches(given: Source, run: Several, query: Query, stream: str) -> Iterator[pa.Table]:
     """The batches of one of several inputs, as the run wants them."""
     assert query.combine is not None
     named = query.combine.across
@@ -650,4 +650,5 @@ __all__ = [
     "run_bounded",
     "source_of",
     "stream_of",
+    "tagged_batches",
 ]

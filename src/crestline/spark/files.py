@@ -12,7 +12,6 @@ breaks inside them, so one task reads it whole. The same goes for compressed tex
 from __future__ import annotations
 
 import os
-import time
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -52,7 +51,6 @@ __all__ = [
     "INPUT_BITS",
     "FileStream",
     "open_files",
-    "wait_for_files",
 ]
 
 #: Orders the pieces of bounded files as the in-process engine reads them: the number of the file in
@@ -151,24 +149,6 @@ def _check_readable(
         )
 
 
-def wait_for_files(path: str | os.PathLike[str], stream: str, patience: float) -> list[str]:
-    """The files of a path as soon as there is one with a byte; SourceError after ``patience`` s."""
-    deadline = time.monotonic() + patience
-    while True:
-        try:
-            files = find_files(os.path.abspath(path), stream)
-            if any(os.path.getsize(file) for file in files):
-                return files
-            raise SourceError(f"stream {stream!r}: {path} holds only empty files so far")
-        except (SourceError, FileNotFoundError) as error:
-            left = deadline - time.monotonic()
-            if left <= 0:
-                if isinstance(error, SourceError):
-                    raise
-                raise SourceError(f"stream {stream!r}: {error}") from error
-        time.sleep(min(0.2, max(left, 0.01)))
-
-
 def _nothing(session: SparkSession, columns: list[str]) -> DataFrame:
     texts_of = [*columns, BAD_COLUMN, BAD_REASON, BAD_VALUE]
     fields = [T.StructField(name, T.StringType()) for name in texts_of]
@@ -245,8 +225,9 @@ def _follow(
         reader = reader.option("pathGlobFilter", _escaped(pattern, "\\{}"))
         path = _escaped(folder, "\\{}")
     elif os.path.exists(path):
-        reader = reader.option("pathGlobFilter", _escaped(os.path.basename(path), _SPECIAL))
-        path = _escaped(os.path.dirname(path), _SPECIAL)
+        # Spark takes a plain name for a folder. An escaped letter makes a pattern of it, of this
+        # file alone, so that nothing else in the folder is looked at.
+        path = _escaped(path, _SPECIAL + path[1])
     else:
         path = _escaped(path, "\\{}")
     return scan.refine(reader.load(path))

@@ -58,7 +58,7 @@ def text_source(files: list[str], ending: str, stream: str, encoding: str | None
         yield from batch_source(found.schema, found, stream).read(columns)
 
     def rejects() -> pa.Table:
-        return _csv_rejects(connection, stream) if csv else REJECTS.empty_table()
+        return csv_rejects(connection, stream) if csv else REJECTS.empty_table()
 
     found = Source(schema, False, read, None, rejects, spelled=partitions.schema.names)
     return holding(found, copies)
@@ -68,7 +68,7 @@ def _schema(connection: duckdb.DuckDBPyConnection, scan: str) -> pa.Schema:
     return connection.sql(f"SELECT * FROM {scan} LIMIT 0").to_arrow_table().schema
 
 
-def _csv_rejects(connection: duckdb.DuckDBPyConnection, stream: str) -> pa.Table:
+def csv_rejects(connection: duckdb.DuckDBPyConnection, stream: str) -> pa.Table:
     """Lines that DuckDB set aside. ``row`` counts records from 0, as if the line had been one."""
     known = connection.sql("SELECT 1 FROM duckdb_tables() WHERE table_name = 'reject_errors'")
     if not known.fetchall():

@@ -1,0 +1,54 @@
+"""What a shell may complete, known without importing what it stands for: a Tab key is not to wait.
+
+``crestline --install-completion`` sets it up.
+"""
+
+from __future__ import annotations
+
+from crestline.core.errors import CrestlineError
+
+#: The kinds of ``crestline.streams``, whose modules take long to import.
+KINDS = (
+    "falling", "flows", "icebergs", "random", "readings", "rising", "sensors", "sightings",
+    "trades",
+)  # fmt: skip
+
+
+def engines(incomplete: str) -> list[str]:
+    from crestline.cli.engine import ENGINES
+
+    return _beginning(incomplete, ENGINES)
+
+
+def kinds(incomplete: str) -> list[str]:
+    return _beginning(incomplete, KINDS)
+
+
+def suites(incomplete: str) -> list[str]:
+    from crestline.cli import bench, beside
+
+    try:
+        known = bench.suites(beside.find("benchmarks", "'make bench'"))
+    except CrestlineError:  # not part of this installation
+        return []
+    return _beginning(incomplete, (*known, "all"))
+
+
+def papers(incomplete: str) -> list[str]:
+    from crestline.cli.reproduce import titles
+
+    try:
+        return _beginning(incomplete, (*titles(), "all"))
+    except CrestlineError:
+        return []
+
+
+def triggers(incomplete: str) -> list[str]:
+    return _beginning(incomplete, ("available-now",))
+
+
+def _beginning(incomplete: str, words: tuple[str, ...]) -> list[str]:
+    return [word for word in words if word.startswith(incomplete)]
+
+
+__all__ = ["KINDS", "engines", "kinds", "papers", "suites", "triggers"]

@@ -1,0 +1,164 @@
+"""Following files in this process: their new records are pushed as they come, round by round.
+
+A round takes one portion: the lines that were appended to a file, or a file that is new in a
+folder. Its results go to a sink; then the checkpoint remembers the state of the queries together
+with what was read. A run that was killed in between repeats the round under the same number.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from crestline.core import sound
+from crestline.core.errors import SourceError, StateError
+from crestline.core.state import pack, unpack
+from crestline.core.unfinished import files
+from crestline.language import Query
+from crestline.local.doubt import refuse_rules_above_one
+from crestline.local.gate import retyped
+from crestline.local.growing import Growing, growing
+from crestline.local.merging import tagged_schema
+from crestline.local.rounds import Checkpoint, Round, Sink, trigger_seconds
+from crestline.local.session import tagged_batches
+from crestline.local.several import Several
+from crestline.local.sources import Source
+
+#: The file of a checkpoint that holds the state.
+_STATE = "state.bin"
+
+
+@dataclass
+class Follow:
+    """Queries over growing files; ``start`` it, then ``wait``, and ``stop`` in any case.
+
+    ``paths`` has a file, folder or glob for each input that the queries read, which must be the
+    same for all of them. Without a ``checkpoint`` nothing is remembered.
+    """
+
+    queries: dict[str, Query]
+    paths: Mapping[str, str]
+    sink: Sink
+    trigger: str = "1 second"
+    strict: bool = False
+    checkpoint: Checkpoint | None = None
+    _run: Several | None = field(default=None, init=False)
+    _inputs: dict[str, Growing] = field(default_factory=dict, init=False)
+    _number: int = field(default=0, init=False)
+    _due: float = field(default=0.0, init=False)
+    _stack: ExitStack = field(default_factory=ExitStack, init=False)
+
+    def start(self) -> None:
+        """Begin, or go on where the checkpoint says."""
+        scratch = Path(self._stack.enter_context(files.scratch("crestline-")))
+        positions: dict[str, Any] = {}
+        if self.checkpoint is not None and (saved := self.checkpoint.folder / _STATE).exists():
+            positions = self._resume(saved)
+        for name, path in self.paths.items():
+            (scratch / name).mkdir()
+            self._inputs[name] = growing(path, name, scratch / name, positions.get(name))
+
+    def _resume(self, saved: Path) -> dict[str, Any]:
+        with sound.reading(pa.ArrowException):
+            known = unpack(saved.read_bytes())
+            self._number = known["round"]
+            self._run = Several.from_state(self.queries, known["run"], strict=self.strict)
+            positions: dict[str, Any] = known["inputs"]
+        return positions
+
+    def wait(self, seconds: float) -> bool:
+        """Take the next portion if one is due, else wait for so long; whether the run has ended."""
+        pause = trigger_seconds(self.trigger)
+        until = time.monotonic() + seconds
+        while (now := time.monotonic()) < until:
+            if now < self._due:
+                time.sleep(min(self._due, until) - now)
+                continue
+            if self._round():
+                return False
+            if pause is None:
+                return True
+            self._due = now + pause
+        return False
+
+    def stop(self) -> None:
+        self._stack.close()
+
+    @property
+    def notes(self) -> list[str]:
+        """What is to be said at the end: columns that have widened, lines that are not complete."""
+        left = [said for each in self._inputs.values() if (said := each.left()) is not None]
+        return [*(self._run.notes if self._run is not None else []), *left]
+
+    def _round(self) -> bool:
+        """Whether there was something new, which is taken in by now."""
+        for name, stream in self._inputs.items():
+            given = stream.more()
+            if given is not None and given.schema.names:
+                self._take(name, given)
+                return True
+        return False
+
+    def _take(self, name: str, given: Source) -> None:
+        query = next(iter(self.queries.values()))
+        run = self._run = self._run or self._begin(query, given)
+        rows: dict[str, list[pa.Table]] = {query: [] for query in self.queries}
+        for batch in _batches(given, run, query, name):
+            for called, table in run.take(run.admit(batch, given.typed)):
+                rows[called].append(table)
+        run.add_rejects(given.rejects())
+        metrics = {called: run.metrics(called) for called in self.queries}
+        if self.strict:
+            for called, counts in metrics.items():
+                refuse_rules_above_one(self.queries[called], counts.rules_above_one)
+        tables = {called: _together(run.schema_of(called), found) for called, found in rows.items()}
+        self.sink(Round(self._number, tables, run.take_rejects(), metrics))
+        self._number += 1
+        self._remember(run)
+
+    def _begin(self, query: Query, given: Source) -> Several:
+        schema = given.schema
+        if query.combine is not None and query.others:
+            schema = tagged_schema(schema, query.combine.across)
+        return Several(self.queries, schema, typed=given.typed, strict=self.strict)
+
+    def _remember(self, run: Several) -> None:
+        if self.checkpoint is None:
+            return
+        inputs = {name: stream.position() for name, stream in self._inputs.items()}
+        state = pack({"round": self._number, "inputs": inputs, "run": run.state()})
+        target = self.checkpoint.folder / _STATE
+        partial = target.with_name(f".{_STATE}.partial")
+        try:
+            with open(partial, "wb") as file:
+                file.write(state)
+                file.flush()
+                os.fsync(file.fileno())
+            partial.replace(target)
+        except OSError as error:
+            raise StateError(
+                f"cannot write the checkpoint {self.checkpoint.folder}: {error.strerror}"
+            ) from error
+
+
+def _batches(given: Source, run: Several, query: Query, name: str) -> Iterator[Any]:
+    if query.others:
+        return tagged_batches(given, run, query, name)
+    missing = [column for column in run.columns if column not in given.schema.names]
+    if missing:
+        raise SourceError(f"stream {name!r}: a new file has no column {missing[0]!r}")
+    return given.read(run.columns)
+
+
+def _together(schema: pa.Schema, tables: list[pa.Table]) -> pa.Table:
+    return pa.concat_tables([schema.empty_table(), *(retyped(table, schema) for table in tables)])
+
+
+__all__ = ["Follow"]
