@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
 import time
@@ -151,6 +152,10 @@ def in_child(module: str, task: dict[str, Any], patience: float = 600) -> dict[s
     except subprocess.TimeoutExpired as error:
         raise TimeoutError(f"no answer within {patience:g} s") from error
     if done.returncode != 0:
+        if missing := re.search(
+            r"^ModuleNotFoundError: No module named '(.+)'$", done.stderr, re.M
+        ):
+            raise ModuleNotFoundError(missing[0], name=missing[1])
         raise RuntimeError(f"{module} failed with {json.dumps(task)}:\n{done.stderr[-3000:]}")
     answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return answer

@@ -510,3 +510,15 @@ def test_best_of_takes_turns() -> None:
     best = best_of([lambda: calls.append("a"), lambda: calls.append("b")], repeats=3)
     assert calls == ["a", "b"] * 3
     assert all(0 <= seconds < 1 for seconds in best)
+
+
+def test_a_child_that_misses_a_package_says_which(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from benchmarks.measure import in_child
+
+    (tmp_path / "needy.py").write_text("import not_installed_here")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ModuleNotFoundError) as raised:
+        in_child("needy", {})
+    assert raised.value.name == "not_installed_here"
