@@ -180,7 +180,7 @@ def trigger_seconds(text: str) -> float | None:
             f"--trigger {text!r}: give a time between rounds, such as '5 seconds' or '500 ms', or"
             " available-now to take what is there and stop"
         )
-    unit = 0.001 if found[2].startswith(("ms", "milli")) else 1 if found[2][0] == "s" else 60
+    unit = 0.001 if found[2].startswith(("ms", "milli")) else 1.0 if found[2][0] == "s" else 60.0
     return int(found[1]) * unit
 
 
