@@ -21,7 +21,7 @@ demo: $(VENV)/.installed java ## install Crestline and watch the top k of a stre
 	$(BIN)/crestline demo
 
 test: $(VENV)/.installed-dev java ## run the tests (not the stress tests)
-	$(BIN)/python scripts/warm_kernels.py
+	$(BIN)/crestline warm
 	$(BIN)/python -m pytest -q $(WORKERS) $(TESTS)
 
 check: $(VENV)/.installed-dev ## ruff, strict mypy, the layers, the examples in docstrings

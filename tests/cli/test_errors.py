@@ -63,7 +63,11 @@ def test_a_query_error_keeps_its_marked_place(scores: Path) -> None:
         ([TOP.replace("x", "y"), "-s", "s={scores}", "--follow"], 3, "no column 'y'"),
         ([TOP, "-s", "s={scores}", "--out", "top.xlsx"], 2, ".jsonl, .ndjson, .csv, .parquet"),
         ([f"{TOP} USING EAA", "-s", "s={scores}"], 2, "needs COMBINE"),
-        ([TOP, "-s", "s={scores}", "--audit", "--engine", "spark"], 2, "--audit runs in this"),
+        (
+            [TOP, "-s", "s={scores}", "--audit", "--engine", "spark"],
+            2,
+            "--audit is for a run in this process",
+        ),
         ([TOP, "-s", "s={scores}", "--audit", "--engine", "local"], 2, "all of these are exact"),
         ([TOP.replace("x", "y"), "-s", "s={scores}"], 3, "no column 'y'"),
         (["{scores}", "-s", "s={scores}"], 2, "is a file, not a query"),

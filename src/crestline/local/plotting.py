@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from crestline.core.display import cell
 from crestline.core.errors import CrestlineError
-from crestline.core.extras import need
+from crestline.core.extras import missing
 from crestline.local.rankings import Entry, Ranking
 
 if TYPE_CHECKING:
@@ -54,8 +54,10 @@ def rank_figure(rankings: Sequence[Ranking], note: str | None = None) -> Figure:
 
 def _notebook_figure() -> type[Figure]:
     """Figures that notebooks show, whether or not they have loaded pyplot."""
-    need("matplotlib", "drawing")
-    from matplotlib.figure import Figure
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise missing("matplotlib", "drawing") from None
 
     class NotebookFigure(Figure):
         def _repr_png_(self) -> bytes:
