@@ -20,8 +20,9 @@ from hypothesis import strategies as st
 
 import crestline
 from crestline.core.errors import SourceError
-from crestline.local import BoundedRun, sources
+from crestline.local import BoundedRun
 from crestline.local import horizon as horizon_of
+from crestline.local.sources import base, parquet
 from local.engines import assert_same_rows, examples, in_place, rows_of
 from oracle import Kind, Record, expect
 from strategies import SECOND, TIMED_KINDS, Case, cases
@@ -32,8 +33,8 @@ FORMS = ("table", "parquet", "without statistics", "batches", "json lines")
 
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "BATCH_ROWS", 4)
-    monkeypatch.setattr(sources, "PORTION_ROWS", 6)
+    monkeypatch.setattr(base, "BATCH_ROWS", 4)
+    monkeypatch.setattr(parquet, "PORTION_ROWS", 6)
 
 
 def laid(records: list[Record], how: str, draw: Any) -> list[Record]:
@@ -225,7 +226,7 @@ def test_statistics_that_are_wrong_are_told(
     def wrong(metadata: pq.FileMetaData, column: str) -> list[int]:
         return [group * 60 * SECOND for group in range(metadata.num_row_groups)]
 
-    monkeypatch.setattr(sources, "earliest_by_statistics", wrong)
+    monkeypatch.setattr(parquet, "earliest_by_statistics", wrong)
     with pytest.raises(SourceError, match="not what the statistics in the files say"):
         crestline.run(MINUTE, {"s": tmp_path / "s.parquet"})
 

@@ -16,7 +16,14 @@ from pathlib import Path
 
 import pytest
 
-from crestline.core.errors import CrestlineError, PlanError, RecordError, SourceError, StateError
+from crestline.core.errors import (
+    CrestlineError,
+    MissingExtraError,
+    PlanError,
+    RecordError,
+    SourceError,
+    StateError,
+)
 from crestline.spark import session
 from crestline.spark.session import EngineError, explained
 
@@ -85,7 +92,7 @@ def test_a_java_that_does_not_tell(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_no_pyspark(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyspark", None)
-    with pytest.raises(EngineError, match=r"pip install pyspark.*--engine local"):
+    with pytest.raises(MissingExtraError, match=r"pip install 'crestline\[spark\]'"):
         session.start()
 
 

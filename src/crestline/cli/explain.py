@@ -57,11 +57,12 @@ def explain(
     """
     from crestline import running
 
-    explanation = running.explain(query_text(query, query_file))
+    text = query_text(query, query_file)
     if picture is not None and query_file not in (None, "-"):
         from crestline.cli.places import check_places
 
         check_places({}, [("--picture", Path(picture))], [("--query", Path(query_file or ""))])
+    explanation = running.explain(text)
     if as_json:
         print(json.dumps([each.to_dict() for each in explanation.by_query.values()], indent=2))
     else:

@@ -9,13 +9,18 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from crestline.kernels.tiers import waited
-
 if TYPE_CHECKING:
     from rich.progress import Progress
 
 #: A run that ends sooner shows no progress.
 PATIENCE = 0.5
+
+
+def _waited() -> float:
+    """Seconds in which kernels were compiled; imported late, since completion comes by here."""
+    from crestline.kernels.tiers import waited
+
+    return waited()
 
 
 class _Line:
@@ -27,7 +32,7 @@ class _Line:
         self._wanted = not quiet and sys.stderr.isatty()
         self._shown: Progress | None = None
         self._task: Any = None
-        self._began = time.monotonic() - waited()
+        self._began = time.monotonic() - _waited()
 
     def _show(self, done: int, total: int | None, counted: str, rate: str = "") -> None:
         if not self._wanted:
@@ -41,7 +46,7 @@ class _Line:
 
     def _elapsed(self) -> float:
         """Seconds so far, without those in which kernels were compiled."""
-        return max(time.monotonic() - waited() - self._began, 1e-9)
+        return max(time.monotonic() - _waited() - self._began, 1e-9)
 
     def compiling(self, done: int, total: int) -> None:
         """Show how far compiling is; the work itself stands still meanwhile."""
@@ -90,7 +95,7 @@ class RowsProgress(_Line):
         self._total = total
 
     def __enter__(self) -> RowsProgress:
-        self._began = time.monotonic() - waited()
+        self._began = time.monotonic() - _waited()
         return self
 
     def __call__(self, rows: int) -> None:
@@ -106,7 +111,7 @@ class TasksProgress(_Line):
         super().__init__(label, quiet=quiet)
 
     def __enter__(self) -> TasksProgress:
-        self._began = time.monotonic() - waited()
+        self._began = time.monotonic() - _waited()
         return self
 
     def __call__(self, done: int, known: int) -> None:

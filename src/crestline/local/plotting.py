@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from crestline.core.display import cell
 from crestline.core.errors import CrestlineError
-from crestline.core.extras import missing
+from crestline.core.extras import missing, need
 from crestline.local.rankings import Entry, Ranking
 
 if TYPE_CHECKING:
@@ -54,9 +54,10 @@ def rank_figure(rankings: Sequence[Ranking], note: str | None = None) -> Figure:
 
 def _notebook_figure() -> type[Figure]:
     """Figures that notebooks show, whether or not they have loaded pyplot."""
+    need("matplotlib", "drawing")
     try:
         from matplotlib.figure import Figure
-    except ImportError:
+    except ImportError:  # there, but not whole
         raise missing("matplotlib", "drawing") from None
 
     class NotebookFigure(Figure):

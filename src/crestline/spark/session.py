@@ -20,6 +20,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from crestline.core.extras import need
 from crestline.core.unfinished import files
 from crestline.spark.failures import GONE, EngineError, explained
 
@@ -90,6 +91,7 @@ def start(master: str | None = None, conf: Mapping[str, str] | None = None) -> S
     ``conf`` wins over every default. On a session that runs already only those of its settings
     take effect that can still be changed, and nothing else is touched.
     """
+    need("pyspark", "Spark")
     wanted = dict(conf or {})
     if master is not None:
         wanted["spark.master"] = master
