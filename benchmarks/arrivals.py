@@ -24,7 +24,7 @@ from benchmarks.arrivals_table import table
 from benchmarks.measure import Say, goal, machine, short, timed
 from crestline import certain
 from crestline.certain import Naive
-from crestline.core.operator import Reported
+from crestline.core.snapshots import Snapshots
 from crestline.types import Floats
 
 DESCRIPTION = "A result after every arrival: every algorithm, a rescan loop and a SortedList"
@@ -53,7 +53,7 @@ class Contender(Protocol):
 
     at: int  # records processed
 
-    def run(self, stop: int, told: list[Reported] | None = None) -> None:
+    def run(self, stop: int, told: list[Snapshots] | None = None) -> None:
         """Process the records before `stop`."""
 
     def copy(self) -> Contender:
@@ -83,7 +83,7 @@ class Ours:
         self.scores, self.at, self.batch = scores, 0, batch
         self.operator = getattr(certain, algorithm)(k, n, 1, only_changes=True, **options)
 
-    def run(self, stop: int, told: list[Reported] | None = None) -> None:
+    def run(self, stop: int, told: list[Snapshots] | None = None) -> None:
         for first in range(self.at, stop, self.batch):
             self.operator.observe(self.scores[first : min(first + self.batch, stop)])
             reported = self.operator.advance()
@@ -111,7 +111,7 @@ class NaiveOnes(Ours):
         self.operator.observe(scores[:n])
         self.operator.done[0] = n
 
-    def run(self, stop: int, told: list[Reported] | None = None) -> None:
+    def run(self, stop: int, told: list[Snapshots] | None = None) -> None:
         if stop > self.at:
             super().run(stop, told)
 
@@ -162,7 +162,7 @@ def streams(count: int, n: int, say: Say) -> dict[str, Floats]:
 # -- do they agree? -----------------------------------------------------------------------------
 
 
-def changes(told: list[Reported], since: int = 0) -> Changes:
+def changes(told: list[Snapshots], since: int = 0) -> Changes:
     """When the top k changed after so many records, and to what; first of all how it stood."""
     found: Changes = []
     for reported in told:
@@ -183,7 +183,7 @@ def missed(scores: Floats, k: int, n: int) -> tuple[int, int]:
         runner = Ours(scores, k, n, algorithm=algorithm)
         reported: set[int] = set()
         for stop in range(BATCH, len(scores) + BATCH, BATCH):
-            told: list[Reported] = []
+            told: list[Snapshots] = []
             runner.run(min(stop, len(scores)), told)
             reported.update(np.unique(np.concatenate([one.id for one in told])).tolist())
         found.append(reported)
@@ -195,7 +195,7 @@ def compared(
 ) -> tuple[Contender, dict[str, Any]]:
     """The contender with its window full, and whether its answers agree."""
     runner = make(scores, k, n)
-    told: list[Reported] = []
+    told: list[Snapshots] = []
     runner.run(n, told)
     full = runner.copy()
     since = n if name == "NAIVE" else 0
@@ -258,7 +258,7 @@ def case(
 ) -> dict[str, dict[str, Any]]:
     """All contenders on one stream."""
     judge = TunedRescan(scores, k, n)
-    told: list[Reported] = []
+    told: list[Snapshots] = []
     judge.run(n + compare, told)
     right = changes(told)
     full: dict[str, Contender] = {}

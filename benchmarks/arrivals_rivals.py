@@ -14,7 +14,7 @@ import numba
 import numpy as np
 from sortedcontainers import SortedList
 
-from crestline.core.operator import Reported
+from crestline.core.snapshots import Snapshots
 from crestline.types import Floats, Ints
 
 #: Records that are looked at together.
@@ -144,7 +144,7 @@ class Rescan:
         self.at = self.size = self.changes = 0
         self.top = np.empty(k, np.int64)
 
-    def run(self, stop: int, told: list[Reported] | None = None) -> None:
+    def run(self, stop: int, told: list[Snapshots] | None = None) -> None:
         """Process the records before `stop`."""
         room = 0 if told is None else stop - self.at
         ends, offset = np.zeros(room, np.int64), np.zeros(room + 1, np.int64)
@@ -189,7 +189,7 @@ class SortedWindow:
         self.window = SortedList()
         self.kth: tuple[float, int] = (-np.inf, -1)
 
-    def run(self, stop: int, told: list[Reported] | None = None) -> None:
+    def run(self, stop: int, told: list[Snapshots] | None = None) -> None:
         """Process the records before `stop`."""
         pairs, k, n, kth = self.pairs, self.k, self.n, self.kth
         window, add, remove = self.window, self.window.add, self.window.remove
@@ -227,5 +227,5 @@ class SortedWindow:
         return len(self.window)
 
 
-def _reported(ends: Ints, offset: Ints, ids: Ints) -> Reported:
-    return Reported(np.zeros(len(ends), np.int64), ends, offset, ids, np.empty(len(ids)))
+def _reported(ends: Ints, offset: Ints, ids: Ints) -> Snapshots:
+    return Snapshots(np.zeros(len(ends), np.int64), ends, offset, ids, np.empty(len(ids)))

@@ -33,7 +33,8 @@ from benchmarks.measure import (
     timed,
 )
 from crestline import incomplete
-from crestline.core.operator import Reported, Sighting
+from crestline.core.batch import Batch, Observations
+from crestline.core.snapshots import Snapshots
 from crestline.incomplete import Combination
 from crestline.streams import generate
 from crestline.types import Floats, Ints
@@ -108,12 +109,12 @@ class Ours:
             case.k, case.window, case.slide, combination=case.combination(),
             only_changes=case.slide == 1,
         )  # fmt: skip
-        self.told: list[Reported] = []
+        self.told: list[Snapshots] = []
 
     def run(self, stop: int) -> None:
         part, stream = slice(self.at, stop), self.stream
-        sighting = Sighting.of(stream.object[part], stream.stream[part])
-        self.operator.observe(stream.value[part], sighting=sighting)
+        sighting = Observations.of(stream.object[part], stream.stream[part])
+        self.operator.observe(Batch(stream.value[part], observations=sighting))
         self.told.append(self.operator.advance())
         self.at = stop
 
@@ -146,7 +147,7 @@ class Answers(NamedTuple):
     tops: list[tuple[Any, ...]]
 
     @classmethod
-    def of(cls, told: list[Reported], objects: Ints, since: int) -> Answers:
+    def of(cls, told: list[Snapshots], objects: Ints, since: int) -> Answers:
         """Repeated answers are left out; where it stood before, at first."""
         found = cls([], [])
         for reported in told:
@@ -246,14 +247,14 @@ def contenders(
     return asked | {"once": case.once, "contenders": found, "bare": bare(stream, case, length)}
 
 
-def _last(reported: Reported) -> Reported:
+def _last(reported: Snapshots) -> Snapshots:
     """The last answer only."""
     part = slice(int(reported.offset[-2]), int(reported.offset[-1]))
     assert reported.outlook is not None
     view = type(reported.outlook)(
         *(getattr(reported.outlook, name)[part] for name in ("upper", "certain", "latest", "rival"))
     )
-    return Reported.of(
+    return Snapshots.of(
         reported.partition[-1:], reported.end[-1:], np.array([part.stop - part.start]),
         reported.id[part], reported.score[part], outlook=view,
     )  # fmt: skip

@@ -316,7 +316,7 @@ def _stages(case: Case, stream: Stream, say: Say) -> dict[str, Any]:
 
 
 def _cut_plans(asked: Asked) -> dict[str, Plan]:
-    from crestline.local import named_queries
+    from crestline.runtime.queries import named_queries
     from crestline.spark.pipeline import pipeline
 
     def transferred(frame: DataFrame) -> DataFrame:

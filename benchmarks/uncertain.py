@@ -26,8 +26,9 @@ from benchmarks.measure import (
 )
 from benchmarks.uncertain_rivals import Recompute, by_the_paper
 from crestline import uncertain
-from crestline.core.operator import Doubt, Reported
-from crestline.kernels import worlds
+from crestline.core.batch import Batch, Uncertainty
+from crestline.core.snapshots import Snapshots
+from crestline.kernels.uncertain import worlds
 from crestline.types import Floats
 from crestline.uncertain.synopsis import Synopsis
 
@@ -53,9 +54,9 @@ class Stream:
         self.scores = rng.permutation(count).astype(np.float64)
         self.chance = 1.0 - rng.random(count)
 
-    def doubt(self, start: int, stop: int) -> Doubt:
+    def doubt(self, start: int, stop: int) -> Uncertainty:
         none = np.zeros(stop - start, np.int64)
-        return Doubt(self.chance[start:stop], none - 1, none)
+        return Uncertainty(self.chance[start:stop], none - 1, none)
 
 
 class Ours:
@@ -64,11 +65,11 @@ class Ours:
     def __init__(self, stream: Stream, operator: Synopsis, at: int = 0) -> None:
         self.stream, self.operator, self.at = stream, operator, at
 
-    def run(self, stop: int, told: list[Reported] | None = None) -> None:
+    def run(self, stop: int, told: list[Snapshots] | None = None) -> None:
         for first in range(self.at, stop, BATCH):
             last = min(first + BATCH, stop)
             doubt = self.stream.doubt(first, last)
-            self.operator.observe(self.stream.scores[first:last], doubt=doubt)
+            self.operator.observe(Batch(self.stream.scores[first:last], uncertainty=doubt))
             reported = self.operator.advance()
             if told is not None:
                 told.append(reported)
@@ -109,7 +110,7 @@ def full_windows(stream: Stream, k: int, window: int, names: tuple[str, ...]) ->
 
 def answers(runner: Ours, stop: int) -> list[tuple[int, list[int], list[float]]]:
     """What changes up to a record, and to what."""
-    told: list[Reported] = []
+    told: list[Snapshots] = []
     runner.run(stop, told)
     found: list[tuple[int, list[int], list[float]]] = []
     for reported in told:

@@ -6,7 +6,8 @@ from copy import deepcopy
 
 import numpy as np
 
-from crestline.kernels.compact import (
+from crestline.kernels.jit.tiers import kernel
+from crestline.kernels.uncertain.compact import (
     DONE,
     LAST,
     LEAVES,
@@ -17,7 +18,7 @@ from crestline.kernels.compact import (
     next_step,
     told_at,
 )
-from crestline.kernels.ranked import (
+from crestline.kernels.uncertain.ranked import (
     BLOCKS,
     HEAD,
     TAIL,
@@ -28,7 +29,6 @@ from crestline.kernels.ranked import (
     more_blocks,
     remove,
 )
-from crestline.kernels.tiers import kernel
 from crestline.types import Floats, Ints
 from crestline.uncertain import BS
 from crestline.uncertain.window import WindowPart

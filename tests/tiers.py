@@ -8,7 +8,7 @@ from itertools import cycle
 from typing import Any
 from unittest.mock import patch
 
-from crestline.kernels.tiers import Kernel, _tiers, using
+from crestline.kernels.jit.tiers import Kernel, _tiers, using
 
 _PATTERN = (True, False, False, True, False, True, True)
 TIERS = ("plain", "compiled", "switching")

@@ -22,13 +22,13 @@ from benchmarks.rivals.with_crestline import crestline_run
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Ask = Callable[[Question], "pa.Table"]
+QuerySpec = Callable[[Question], "pa.Table"]
 
 #: Who takes part in the suite `local`, by kind.
-PANES_FIRST: dict[str, Ask] = {**with_duckdb.PANES_FIRST, **with_polars.PANES_FIRST}
-OBVIOUS: dict[str, Ask] = {**with_duckdb.OBVIOUS, **with_polars.OBVIOUS}
-PARTIAL: dict[str, Ask] = with_polars.PARTIAL
-CONTENDERS: dict[str, Ask] = {
+PANES_FIRST: dict[str, QuerySpec] = {**with_duckdb.PANES_FIRST, **with_polars.PANES_FIRST}
+OBVIOUS: dict[str, QuerySpec] = {**with_duckdb.OBVIOUS, **with_polars.OBVIOUS}
+PARTIAL: dict[str, QuerySpec] = with_polars.PARTIAL
+CONTENDERS: dict[str, QuerySpec] = {
     **with_crestline.CRESTLINE,
     **PANES_FIRST,
     **OBVIOUS,

@@ -133,8 +133,8 @@ def _answer(q: Question, sql: str) -> Timed:
     return Timed(found, seconds)
 
 
-Ask = Callable[[Question], Timed]
+QuerySpec = Callable[[Question], Timed]
 
-OBVIOUS: dict[str, Ask] = {"flink, Window Top-N": obvious}
-PANES_FIRST: dict[str, Ask] = {"flink, panes": panes_first}
-LIMIT: dict[str, Ask] = {"flink, only reading csv": only_count}
+OBVIOUS: dict[str, QuerySpec] = {"flink, Window Top-N": obvious}
+PANES_FIRST: dict[str, QuerySpec] = {"flink, panes": panes_first}
+LIMIT: dict[str, QuerySpec] = {"flink, only reading csv": only_count}

@@ -86,8 +86,8 @@ def _collected(pw: Any, q: Question, tops: Any) -> pa.Table:
     return pa.table(values)
 
 
-Ask = Callable[[Question], "pa.Table"]
+QuerySpec = Callable[[Question], "pa.Table"]
 
-OBVIOUS: dict[str, Ask] = {"pathway, sliding windows": obvious}
-PANES_FIRST: dict[str, Ask] = {"pathway, panes": panes_first}
-LIMIT: dict[str, Ask] = {"pathway, only reading csv": only_count}
+OBVIOUS: dict[str, QuerySpec] = {"pathway, sliding windows": obvious}
+PANES_FIRST: dict[str, QuerySpec] = {"pathway, panes": panes_first}
+LIMIT: dict[str, QuerySpec] = {"pathway, only reading csv": only_count}

@@ -98,13 +98,13 @@ def _ask(formulation: str, bounded: bool, q: Question) -> pa.Table | Timed:
     return collected(spark, _lists(plan(trades, asked), q))
 
 
-Ask = Callable[[Question], "pa.Table | Timed"]
+QuerySpec = Callable[[Question], "pa.Table | Timed"]
 
-OBVIOUS: dict[str, Ask] = {
+OBVIOUS: dict[str, QuerySpec] = {
     "spark stream, window + max_by": partial(_ask, "obvious", False),
     "spark bounded, window + max_by": partial(_ask, "obvious", True),
 }
-PANES_FIRST: dict[str, Ask] = {
+PANES_FIRST: dict[str, QuerySpec] = {
     "spark stream, panes, max_by": partial(_ask, "panes_then_max_by", False),
     "spark stream, panes, lists": partial(_ask, "panes_then_lists", False),
     "spark bounded, panes, max_by": partial(_ask, "panes_then_max_by", True),

@@ -31,7 +31,8 @@ from papers.chen_multi.stream import SECOND, WIDTH, Stream, demands
 from papers.chen_multi.walk import walk, walk_with_rules
 
 import crestline
-from crestline.core.asks import Ask
+from crestline.core.batch import Batch
+from crestline.core.specs import QuerySpec
 from crestline.sharing import PLANS, Demand, Execution, Schedule, SharedAgenda
 from crestline.types import Floats, Ints
 from crestline.uncertain.shared import SharedWorlds
@@ -261,7 +262,11 @@ def _engine(
         work = operator.work
         began = time.process_time()
         operator.observe(
-            stream.score[places], np.arange(start, stop) * every, doubt=stream.doubt(places)
+            Batch(
+                stream.score[places],
+                np.arange(start, stop) * every,
+                uncertainty=stream.doubt(places),
+            )
         )
         operator.advance(stop * every)
         spent = time.process_time() - began
@@ -276,7 +281,9 @@ def _shared(stream: Stream, setting: Setting, plan: str, asked: Sequence[Demand]
     agenda = SharedAgenda([None] * len(asked), schedule, [d.name for d in asked])
     summed = setting.streams > 0
     asks = [
-        Ask(d.k, WIDTH * SECOND, None, d.frequency * SECOND, semantics="PK_TOPK", summed=summed)
+        QuerySpec(
+            d.k, WIDTH * SECOND, None, d.frequency * SECOND, semantics="PK_TOPK", summed=summed
+        )
         for d in asked
     ]
     return SharedWorlds(asks, agenda, exclusive=stream.exclusive)
@@ -396,7 +403,7 @@ def _followed(stream: Stream, setting: Setting, plan: str, asked: Sequence[Deman
         places = slice(start, stop)
         times = np.arange(start, stop) * every
         began = time.process_time()
-        operator.observe(stream.score[places], times, doubt=stream.doubt(places))
+        operator.observe(Batch(stream.score[places], times, uncertainty=stream.doubt(places)))
         reported = operator.advance(stop * every)
         if start:  # before, the window was filled
             steps.append(time.process_time() - began)

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow.parquet as pq
 from papers.jin2008 import stream as icebergs
 
-from crestline.core.operator import Doubt
+from crestline.core.batch import Uncertainty
 from crestline.sharing import Demand
 from crestline.types import Floats, Ints
 
@@ -45,8 +45,8 @@ class Stream:
     def exclusive(self) -> bool:
         return bool((self.rule >= 0).any())
 
-    def doubt(self, places: slice) -> Doubt:
-        return Doubt(self.probability[places], self.rule[places], self.group[places])
+    def doubt(self, places: slice) -> Uncertainty:
+        return Uncertainty(self.probability[places], self.rule[places], self.group[places])
 
     def ranked(self, start: int, count: int) -> tuple[Floats, Ints, Ints]:
         """Probabilities, rules and groups of a window's records, best first."""

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from crestline.kernels.tiers import kernel
-from crestline.kernels.worlds import PT_K, weigh_here
+from crestline.kernels.jit.tiers import kernel
+from crestline.kernels.uncertain.worlds import PT_K, weigh_here
 from crestline.types import Floats, Ints
 
 

@@ -21,7 +21,7 @@ from papers.haghani2009.reference import (
     instances,
 )
 
-from crestline.core.operator import Sighting
+from crestline.core.batch import Batch, Observations
 from crestline.incomplete import EAA, SLA, Combination, Naive
 
 EXPECTED: dict[str, Any] = json.loads(Path(__file__).with_name("expected.json").read_text())
@@ -60,9 +60,13 @@ def _answers(make: Any, k: int) -> dict[str, list[list[Any]]]:
         new = [place for place, row in enumerate(rows) if row[3] == now]
         if new:
             operator.observe(
-                np.array([rows[place][2] for place in new]),
-                np.array([rows[place][3] for place in new]),
-                sighting=Sighting.of(of[new], np.array([rows[place][1] for place in new])),
+                Batch(
+                    np.array([rows[place][2] for place in new]),
+                    np.array([rows[place][3] for place in new]),
+                    observations=Observations.of(
+                        of[new], np.array([rows[place][1] for place in new])
+                    ),
+                )
             )
         for _, end, ids, scores in operator.advance(now + 1):
             pairs = zip(ids, scores, strict=True)

@@ -22,6 +22,7 @@ from papers.haghani2009 import stream as streams_of
 from papers.haghani2009.reference import dominance_set, instances, scores
 from papers.haghani2009.stream import Stream, synthetic
 
+from crestline.core.batch import Batch
 from crestline.incomplete import EAA, SLA, Combination, Correlated
 from crestline.types import Floats, Ints
 
@@ -151,7 +152,7 @@ def followed(op: Any, records: Stream, places: Ints) -> list[tuple[Ints, Floats,
     found, before = [], 0
     for place in places.tolist():
         piece = slice(before, place)
-        op.observe(records.value[piece], sighting=records.sighting(piece))
+        op.observe(Batch(records.value[piece], observations=records.sighting(piece)))
         told = op.advance()
         last = slice(int(told.offset[-2]), int(told.offset[-1]))
         found.append((records.object[told.id[last]], told.score[last], op.instances))
@@ -248,7 +249,11 @@ def _memory(size: Size, *, streams: int, k: int, window: int) -> dict[str, Any]:
         options = {} if name == "SLA" else {"trusting": True}
         op, before, rows = operator(name, k, window, streams, **options), 0, []
         for place in places.tolist():
-            op.observe(records.value[before:place], sighting=records.sighting(slice(before, place)))
+            op.observe(
+                Batch(
+                    records.value[before:place], observations=records.sighting(slice(before, place))
+                )
+            )
             op.advance()
             control, sketches = 0, 0
             if name == "CORRELATED":

@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from papers.haghani2009.reference import Observation
 
-from crestline.core.operator import Sighting
+from crestline.core.batch import Observations
 from crestline.streams import generate
 from crestline.types import Floats, Ints
 
@@ -49,8 +49,8 @@ class Stream:
     def __len__(self) -> int:
         return len(self.value)
 
-    def sighting(self, places: slice) -> Sighting:
-        return Sighting.of(self.object[places], self.stream[places])
+    def sighting(self, places: slice) -> Observations:
+        return Observations.of(self.object[places], self.stream[places])
 
     def history(self, places: slice) -> list[Observation]:
         """As the reference wants them; the time of a record is its number."""

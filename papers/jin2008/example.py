@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from crestline.core.operator import Doubt
-from crestline.kernels.compact import LEAVES, SCORE
+from crestline.core.batch import Batch, Uncertainty
+from crestline.kernels.uncertain.compact import LEAVES, SCORE
 from crestline.types import Floats
 from crestline.uncertain import BS, CCSQ, CSQ, SCSQ, SCSQBuffer
 
@@ -41,8 +41,8 @@ Answer = list[list[float]]
 def observed(operator: Any, score: list[float], probability: list[float]) -> dict[int, Answer]:
     """By the end of each window: its answer, scores with probabilities."""
     none = np.full(len(score), -1)
-    doubt = Doubt(np.array(probability), none, np.zeros(len(score), np.int64))
-    operator.observe(np.array(score, np.float64), doubt=doubt)
+    doubt = Uncertainty(np.array(probability), none, np.zeros(len(score), np.int64))
+    operator.observe(Batch(np.array(score, np.float64), uncertainty=doubt))
     reported = operator.advance()
     found = {}
     for i, end in enumerate(reported.end):

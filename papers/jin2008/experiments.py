@@ -23,9 +23,10 @@ import numpy as np
 from papers.jin2008.example import EXPECTED, MEANINGS, SYNOPSES
 from papers.jin2008.stream import KINDS, Stream, stream
 
-from crestline.kernels.compact import CHANCE, FLOATS, INTS, RULE, depth
-from crestline.kernels.csq import SETS
-from crestline.kernels.ranked import DEPTH
+from crestline.core.batch import Batch
+from crestline.kernels.uncertain.compact import CHANCE, FLOATS, INTS, RULE, depth
+from crestline.kernels.uncertain.csq import SETS
+from crestline.kernels.uncertain.ranked import DEPTH
 from crestline.types import Ints
 from crestline.uncertain import Naive
 from crestline.uncertain.csq import CSQPart
@@ -119,7 +120,7 @@ def feed(operator: Any, records: Stream, places: Ints) -> float:
     """Let records arrive, each at its place as the time; the seconds taken."""
     scores, doubt = records.score[places], records.doubt(places)
     started = time.process_time()
-    operator.observe(scores, places, doubt=doubt)
+    operator.observe(Batch(scores, places, uncertainty=doubt))
     operator.advance(int(places[-1]))
     return time.process_time() - started
 
@@ -242,7 +243,7 @@ def exact(size: Size, say: Say) -> dict[str, Any]:
 
 def _answers(operator: Any, records: Stream) -> tuple[Any, ...]:
     places = np.arange(len(records.score))
-    operator.observe(records.score, doubt=records.doubt(places))
+    operator.observe(Batch(records.score, uncertainty=records.doubt(places)))
     told = operator.advance()
     return told.end, told.offset, told.id, told.probability
 

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from papers.jin2008.example import EXPECTED
 
-from crestline.core.operator import Doubt
+from crestline.core.batch import Uncertainty
 from crestline.streams import generate
 from crestline.types import Floats, Ints
 
@@ -38,10 +38,10 @@ class Stream:
     score: Floats
     probability: Floats
 
-    def doubt(self, places: Ints) -> Doubt:
+    def doubt(self, places: Ints) -> Uncertainty:
         """Of the records in these places: no two exclude one another."""
         none = np.full(len(places), -1)
-        return Doubt(self.probability[places], none, np.zeros(len(places), np.int64))
+        return Uncertainty(self.probability[places], none, np.zeros(len(places), np.int64))
 
     def best(self, count: int) -> Floats:
         """The probabilities of the records that rank highest, best first."""

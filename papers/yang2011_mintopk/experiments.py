@@ -20,6 +20,7 @@ from papers.yang2011_mintopk import recomputation
 from papers.yang2011_mintopk.stream import Trades
 
 from crestline.certain import SMA, TMA, MinTopK, Naive, PreTopK
+from crestline.core.batch import Batch
 from crestline.core.operator import Operator
 from crestline.types import Floats, Ints
 
@@ -111,7 +112,7 @@ def warm_up() -> None:
     for make in ALGORITHMS.values():
         for at in (None, times):
             operator = make(k=3, window=100, slide=10)
-            operator.observe(scores, at)
+            operator.observe(Batch(scores, at))
             operator.advance(None if at is None else 400)
 
 
@@ -227,14 +228,14 @@ def _busy_start(time_of: Ints) -> int:
 def _respond(operator: Operator, day: Trades, start: int, ends: Ints) -> tuple[Floats, Ints]:
     """Milliseconds and records of each slide: from its records having arrived to its result."""
     places = np.searchsorted(day.time, np.concatenate(([start], ends)))
-    operator.observe(day.amount[places[0] : places[1]], day.time[places[0] : places[1]])
+    operator.observe(Batch(day.amount[places[0] : places[1]], day.time[places[0] : places[1]]))
     operator.advance(int(ends[0]))
     spent = np.empty(len(ends) - 1)
     for i, end in enumerate(ends[1:]):
         part = slice(places[i + 1], places[i + 2])
         scores, times = day.amount[part], day.time[part]
         started = time.process_time()
-        operator.observe(scores, times)
+        operator.observe(Batch(scores, times))
         operator.advance(int(end))
         spent[i] = (time.process_time() - started) * 1e3
     return spent, np.diff(places[1:])

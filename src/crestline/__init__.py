@@ -28,10 +28,12 @@ from crestline.core.errors import (
 
 if TYPE_CHECKING:
     from crestline.language import Query, parse, parse_all
-    from crestline.local import Board, Metrics, Results, Session
+    from crestline.local import Board, Session
     from crestline.planner import Explanation
     from crestline.running import Engine, explain, run
     from crestline.running import open as open  # noqa: PLC0414
+    from crestline.runtime.metrics import Metrics
+    from crestline.runtime.results import Results
 
 __version__ = "0.1.0"
 
@@ -62,7 +64,9 @@ __all__ = [
 _HOMES = {
     "Engine": "running",
     "Explanation": "planner",
+    "Metrics": "runtime.metrics",
     "Query": "language",
+    "Results": "runtime.results",
     "explain": "running",
     "open": "running",
     "parse": "language",

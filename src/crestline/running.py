@@ -7,11 +7,13 @@ from typing import Any, Literal, get_args
 
 from crestline.core.errors import PlanError
 from crestline.language import Query
-from crestline.local import Results, Session, named_queries, run_bounded
-from crestline.local.late import warn_of_late
-from crestline.local.sources import named_streams
+from crestline.local import Session, run_bounded
 from crestline.planner import Explanation
 from crestline.planner import explain as explain_queries
+from crestline.runtime.lateness import warn_of_late
+from crestline.runtime.queries import named_queries
+from crestline.runtime.results import Results
+from crestline.sources import named_streams
 
 #: Where queries are run: in this process, or on Spark.
 Engine = Literal["local", "spark"]

@@ -25,6 +25,7 @@ from crestline.certain import (
     Naive,
     PreTopK,
 )  # fmt: skip
+from crestline.core.batch import Batch
 from crestline.core.state import pack, unpack
 from hostile import spiked
 
@@ -102,7 +103,7 @@ class Stream:
             part = slice(start, stop)
             times = None if self.times is None else self.times[part]
             partitions = None if self.partitions is None else self.partitions[part]
-            run.observe(self.scores[part], times, partitions)
+            run.observe(Batch(self.scores[part], times, partitions))
             for reported in run.advance_gradually(self._until(stop)):
                 rows += [(p, e, ids.tolist(), s.tolist()) for p, e, ids, s in reported]
             if check:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from certain.replay import ARRIVALS, OPERATORS, Stream, replay
 from crestline.certain import SMA, MinTopK, Naive, PreTopK
+from crestline.core.batch import Batch
 from crestline.core.errors import CrestlineError
 from tiers import TIERS, in_tier
 
@@ -78,7 +79,7 @@ def test_input_is_not_touched() -> None:
     for operator in (*OPERATORS, Naive):
         on_time = Stream(1, 2, None, scores, times, None, [0, 3]).supports(operator)
         run = operator(1, 2, None if on_time else 1)
-        run.observe(scores, times)
+        run.observe(Batch(scores, times))
         run.advance(3)
     assert scores.tolist() == [3, 1, 2] and times.tolist() == [1, 2, 3]
 
@@ -98,7 +99,7 @@ def test_what_is_kept() -> None:
 
 def test_a_long_gap_costs_nothing() -> None:
     run = MinTopK(k=1, window=10, slide=1)
-    run.observe(np.array([1.0, 2.0]), np.array([0, 10**15]))
+    run.observe(Batch(np.array([1.0, 2.0]), np.array([0, 10**15])))
     ends = [e for part in run.advance_gradually(10**15 + 20) for _, e, _, _ in part]
     assert ends == [*range(1, 11), *range(10**15 + 1, 10**15 + 11)]
 
@@ -127,9 +128,9 @@ def test_refusals(make: object, part: str) -> None:
 
 def test_a_record_of_a_reported_pane_is_refused() -> None:
     run = MinTopK(1, 10, 10)
-    run.observe(np.array([1.0]), np.array([25]))
+    run.observe(Batch(np.array([1.0]), np.array([25])))
     run.advance(20)
     with pytest.raises(CrestlineError, match="had been reported"):
-        run.observe(np.array([1.0]), np.array([5]))
+        run.observe(Batch(np.array([1.0]), np.array([5])))
     with pytest.raises(CrestlineError, match="times with every batch"):
         run.observe(np.array([1.0]))

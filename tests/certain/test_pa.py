@@ -16,6 +16,7 @@ import hostile
 from crestline.certain import PA, RAPF, Naive
 from crestline.certain.disorder import LENGTH, OrderWatch, in_order
 from crestline.certain.probable import candidate_limit, convex_beyond, p_practice
+from crestline.core.batch import Batch
 from crestline.core.state import pack, unpack
 from crestline.types import Floats
 
@@ -165,7 +166,7 @@ def test_with_partitions_rapf_answers() -> None:
     rng = np.random.default_rng(2)
     run = PA(2, 50, only_changes=True, adaptive=True)
     for _ in range(20):
-        run.observe(rng.random(500), None, rng.integers(0, 3, 500))
+        run.observe(Batch(rng.random(500), None, rng.integers(0, 3, 500)))
         run.advance()
     assert run.exact_now
 
@@ -176,11 +177,11 @@ def test_partitions_are_forgotten_with_all_that_is_theirs(adaptive: bool) -> Non
     rng = np.random.default_rng(3)
     run = PA(2, 50, None, only_changes=True, adaptive=adaptive)
     times = np.arange(400)
-    run.observe(rng.random(400), times, times % 3)
+    run.observe(Batch(rng.random(400), times, times % 3))
     run.advance(399)
     run.keep_partitions(np.array([0, 2]))
     later = np.arange(400, 500)
-    run.observe(rng.random(100), later, later % 2)
+    run.observe(Batch(rng.random(100), later, later % 2))
     run.advance(499)
     run._check()
     assert run.partitions == 2 and set(run._last.partition.tolist()) == {0, 1}
@@ -196,7 +197,7 @@ def test_pa_on_time_equals_naive_while_few_are_there() -> None:
             run = operator(3, 40, None)
             told = []
             for start, stop in zip(cuts, cuts[1:], strict=False):
-                run.observe(scores[start:stop], times[start:stop])
+                run.observe(Batch(scores[start:stop], times[start:stop]))
                 to = int(times[stop]) - 1 if stop < 300 else 900
                 told += [(end, ids.tolist()) for _, end, ids, _ in run.advance(to)]
             rows.append(told)

@@ -22,7 +22,7 @@ from crestline.certain.standing import (
 )
 from crestline.core.errors import CrestlineError
 from crestline.core.state import pack, unpack
-from crestline.kernels.scoring import (
+from crestline.kernels.certain.scoring import (
     COSINE,
     DISTANCE,
     HAVERSINE,

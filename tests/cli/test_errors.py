@@ -155,7 +155,7 @@ def test_an_interrupted_run_ends_with_130(
 def test_a_checkpoint_that_cannot_be_written_is_told_before_spark_starts(
     scores: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from crestline.local import named_queries, rounds
+    from crestline.runtime.queries import named_queries, rounds
     from crestline.spark import follow, session
 
     def read_only(*arguments: object, **named: object) -> None:

@@ -17,9 +17,9 @@ import pytest
 import crestline as library
 from cli.command import BEST, SCORES, TOP, crestline, environment, process, write_scores
 from crestline.core.errors import RecordError, SourceError
-from crestline.local import named_queries
 from crestline.local.follow import Follow
-from crestline.local.rounds import Checkpoint, Round
+from crestline.runtime.queries import named_queries
+from crestline.runtime.rounds import Checkpoint, Round
 
 EACH = "SELECT TOP 2 id, x FROM s [ROWS 3 SLIDE 1] ORDER BY x DESC"
 NOW = ("--follow", "--trigger", "available-now")

@@ -83,7 +83,7 @@ def test_a_file_that_is_read_is_not_written(
 
 
 def refuse_to_open(monkeypatch: pytest.MonkeyPatch) -> None:
-    from crestline.local.sources import opening
+    from crestline.sources import opening
     from crestline.spark import session
 
     def never(*arguments: object) -> None:

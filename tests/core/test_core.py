@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crestline.core.errors import QueryError, StateError
-from crestline.core.operator import Reported, gathered
 from crestline.core.order import sort_codes, tie_ranks
+from crestline.core.snapshots import Snapshots, gathered
 from crestline.core.state import pack, unpack
 from crestline.core.window import Panes, RangeWindow, RowsWindow, UnboundedWindow, counts_rows
 
@@ -130,7 +130,7 @@ def test_an_error_points_into_a_long_line() -> None:
 
 
 def test_the_latest_snapshot_of_a_partition() -> None:
-    told = Reported.of(
+    told = Snapshots.of(
         partition=np.array([0, 0, 1]), end=np.array([20, 10, 30]), count=np.array([2, 1, 1]),
         id=np.array([5, 6, 7, 8]), score=np.array([4.0, 3.0, 2.0, 1.0]),
     )  # fmt: skip

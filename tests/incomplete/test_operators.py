@@ -12,8 +12,9 @@ import pytest
 
 import hostile
 from crestline import planner
+from crestline.core.batch import Batch, Observations
 from crestline.core.errors import CrestlineError
-from crestline.core.operator import Reported, Sighting
+from crestline.core.snapshots import Snapshots
 from crestline.core.state import pack, unpack
 from crestline.incomplete import EAA, SLA, Combination, Correlated, Naive
 from hostile import spiked
@@ -82,7 +83,7 @@ class Stream:
         self.time = np.cumsum(rng.choice([0, 0, 1, 2, 30 if rng.random() < 0.3 else 1], count)) - 20
         self.partition = rng.integers(0, 3, count) if rng.random() < 0.3 else None
         objects = rng.integers(0, int(rng.choice([2, 6, 30, 60])), count)
-        self.sighting = Sighting.of(objects, rng.integers(0, streams, count))
+        self.sighting = Observations.of(objects, rng.integers(0, streams, count))
         self.cuts = sorted({0, count, *rng.integers(0, count + 1, 4).tolist()})
         self.saves = rng.random(len(self.cuts)) < 0.3
 
@@ -97,11 +98,13 @@ class Stream:
         for place, (start, stop) in enumerate(zip(self.cuts, self.cuts[1:], strict=False)):
             piece = slice(start, stop)
             operator.observe(
-                self.value[piece],
-                self.time[piece] if self.timed else None,
-                None if self.partition is None else self.partition[piece],
-                None,
-                self.sighting.take(np.arange(start, stop)),
+                Batch(
+                    self.value[piece],
+                    self.time[piece] if self.timed else None,
+                    None if self.partition is None else self.partition[piece],
+                    None,
+                    observations=self.sighting.take(np.arange(start, stop)),
+                )
             )
             last = int(self.time[stop] - 1) if stop < len(self.time) else int(self.time[-1]) + 99
             found += self.told(operator.advance(last if self.timed else None))
@@ -112,7 +115,7 @@ class Stream:
                 operator._check()
         return [found, sorted(repeats)]
 
-    def told(self, reported: Reported) -> list[Any]:
+    def told(self, reported: Snapshots) -> list[Any]:
         view = reported.outlook
         rows = []
         for i in range(len(reported)):
@@ -181,8 +184,8 @@ def test_kept_is_the_k_dominance_set(once: bool) -> None:
         operator = EAA(k, window, None, combination=combination)
         before: dict[Any, list[Any]] = {}
         for obj, stream, value, now in history:
-            sighting = Sighting.of(np.array([obj]), np.array([stream]))
-            operator.observe(np.array([value]), np.array([now]), sighting=sighting)
+            sighting = Observations.of(np.array([obj]), np.array([stream]))
+            operator.observe(Batch(np.array([value]), np.array([now]), observations=sighting))
             operator.advance(now)
             assert len(operator.take_repeats()) == 0
             if rng.random() < 0.8:
@@ -209,7 +212,7 @@ def test_kept_is_the_k_dominance_set(once: bool) -> None:
 
 def kept_instances(operator: EAA) -> set[tuple[int, int]]:
     """The instances an operator keeps, judged by what it has stored of them."""
-    from crestline.kernels.sightings import HEAD, TAIL
+    from crestline.kernels.incomplete.observations import HEAD, TAIL
 
     part = operator._parts[0]
     stored = part.stored[part.meta[HEAD] : part.meta[TAIL]]
@@ -242,11 +245,11 @@ def _best(history: Any, instance: Any, seen: dict[int, int], streams: int) -> fl
 def test_a_forgotten_repeat_is_noticed_unless_trusting() -> None:
     combination = Combination("SUM", 1, 0.0, 1.0)
     values, objects = np.array([0.1, 0.9, 0.8, 0.5]), np.array([1, 2, 3, 1])
-    sighting = Sighting.of(objects, np.zeros(4, np.int64))
+    sighting = Observations.of(objects, np.zeros(4, np.int64))
     for trusting, repeats in ((False, [3]), (True, [])):
         operator = EAA(1, 10, 1, combination=combination, trusting=trusting)
         for i in range(4):
-            operator.observe(values[i : i + 1], sighting=sighting.take(np.array([i])))
+            operator.observe(Batch(values[i : i + 1], observations=sighting.take(np.array([i]))))
             operator.advance()
             operator.prune()
             if i == 2:
@@ -269,7 +272,7 @@ def test_correlated_tells_what_to_expect() -> None:
     kept = {}
     for kind, extra in ((EAA, {}), (Correlated, {}), (Correlated, {"exact_counts": True})):
         operator = kind(10, window, 50, combination=combination, **extra)
-        operator.observe(values, sighting=Sighting.of(objects, streams))
+        operator.observe(Batch(values, observations=Observations.of(objects, streams)))
         reported = operator.advance()
         name = kind.__name__ + str(len(extra))
         shown[name] = [set(objects[ids].tolist()) for _, _, ids, _ in reported]
@@ -289,11 +292,13 @@ def test_what_cannot_be_is_refused() -> None:
     fine = Combination("SUM", 2, 0.0, 1.0)
     with pytest.raises(CrestlineError, match="order of their times"):
         operator = EAA(1, 5, 1, combination=fine)
-        sighting = Sighting.of(np.array([1, 2]), np.array([0, 1]))
-        operator.observe(np.array([0.5, 0.5]), np.array([2, 1]), sighting=sighting)
+        sighting = Observations.of(np.array([1, 2]), np.array([0, 1]))
+        operator.observe(Batch(np.array([0.5, 0.5]), np.array([2, 1]), observations=sighting))
     with pytest.raises(CrestlineError, match="numbered from 0 to 1"):
         operator = EAA(1, 5, 1, combination=fine)
-        operator.observe(np.array([0.5]), sighting=Sighting.of(np.array([1]), np.array([2])))
+        operator.observe(
+            Batch(np.array([0.5]), observations=Observations.of(np.array([1]), np.array([2])))
+        )
     for wrong in (
         {"function": "MEDIAN"}, {"streams": 99}, {"low": 1.0, "high": 0.0}, {"at_most": 2},
         {"function": "WEIGHTED_SUM"}, {"function": "WEIGHTED_SUM", "weights": (1.0, -1.0)},

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import crestline
+from crestline import sources
 from crestline.core.errors import PlanError, RecordError
-from crestline.local import sources
 from incomplete.asking import (
     EXACT,
     a_spec,

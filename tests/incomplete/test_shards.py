@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 
 from crestline.language import parse
-from crestline.local.fold import Fold
-from crestline.local.gate import Gate, Rejects
-from crestline.local.projection import Projection
-from crestline.local.shards import can_be_split, merged
 from crestline.planner import Bundle, Plan, plan
+from crestline.runtime.executor import BundleExecutor
+from crestline.runtime.gate import Gate, Rejects
+from crestline.runtime.projection import Projection
+from crestline.runtime.shards import can_be_split, merged
 from incomplete.asking import a_spec, assert_same, declared, records_for, rows_of, run, table_of
 from incomplete.judge import Spec, expect
 
@@ -28,7 +28,7 @@ def rows_of_a_shard(spec: Spec, using: str, table: pa.Table, latest: int) -> lis
     projection = Projection(query, table.schema)
     rejects = Rejects(query, strict=False)
     admitted, _ = Gate(query, projection.texts, rejects).admit(projection(table), 0)
-    fold = Fold(bundle, projection.schema, rejects=rejects, shard=True)
+    fold = BundleExecutor(bundle, projection.schema, rejects=rejects, shard=True)
     found = [fold.schema("query").empty_table()]
     for steps in (fold.push(admitted), fold.due(latest), fold.finish()):
         found += [rows for _, rows in steps]

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hostile
-from crestline.kernels.order import find_late, has_nan, is_ascending, pane_starts
-from crestline.kernels.select import select_groups, select_partitioned, select_runs
+from crestline.kernels.common.order import find_late, has_nan, is_ascending, pane_starts
+from crestline.kernels.common.select import select_groups, select_partitioned, select_runs
 from crestline.types import Floats, Ints
 
 SHAPES = ("random", "few values", "rising", "falling", "mostly inf", "mostly -inf", "hostile")

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from crestline.kernels import store
-from crestline.kernels.order import has_nan
-from crestline.kernels.store import is_mine_alone
+from crestline.kernels.common.order import has_nan
+from crestline.kernels.jit import store
+from crestline.kernels.jit.store import is_mine_alone
 
 #: Variables that decide where code is kept.
 DECIDING = ("CRESTLINE_CACHE_DIR", "NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "PYTHONPATH")
@@ -42,15 +42,15 @@ def run_python(code: str, path: Path, humble: bool = False, **environment: str) 
 # -- where compiled kernels are kept --------------------------------------------------------------
 
 PLACE = """
-from crestline.kernels import store
+from crestline.kernels.jit import store
 print(store.folder())
 """
 #: Compiles a small kernel and tells where its code was found before, and is found now.
 COMPILE = """
 import numpy as np
-from crestline.kernels import store
-from crestline.kernels.order import has_nan
-from crestline.kernels.tiers import using
+from crestline.kernels.jit import store
+from crestline.kernels.common.order import has_nan
+from crestline.kernels.jit.tiers import using
 key = (("array", "<f8", 1, "C", True),)
 before = store.find(has_nan.name, key)
 with using("compiled"):
@@ -66,7 +66,7 @@ def archive(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     with zipfile.ZipFile(path, "w") as zipped:
         for name in ("__init__", "types", "core/__init__", "core/errors"):
             zipped.write(SOURCE / f"crestline/{name}.py", f"crestline/{name}.py")
-        for module in SOURCE.glob("crestline/kernels/*.py"):
+        for module in SOURCE.glob("crestline/kernels/**/*.py"):
             zipped.write(module, module.relative_to(SOURCE))
     return path
 

@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 
 import crestline
-from crestline.kernels import tiers, workshop
-from crestline.kernels.mintopk import advance_mintopk
-from crestline.kernels.objects import mixed
-from crestline.kernels.order import has_nan, is_ascending
-from crestline.kernels.output import before, first_without
-from crestline.kernels.signature import as_tuples, key
-from crestline.kernels.tiers import _tiers, rehearsing, using, waited
-from crestline.local import rehearsal
+from crestline.kernels.certain.mintopk import advance_mintopk
+from crestline.kernels.common.order import has_nan, is_ascending
+from crestline.kernels.common.output import before, first_without
+from crestline.kernels.incomplete.objects import mixed
+from crestline.kernels.jit import tiers, workshop
+from crestline.kernels.jit.signature import as_tuples, key
+from crestline.kernels.jit.tiers import _tiers, rehearsing, using, waited
+from crestline.runtime import rehearsal
 
 SOURCE = Path(__file__).parents[2] / "src"
 
@@ -83,7 +83,7 @@ print(json.dumps([len(rows), "numba" in sys.modules]))
 def test_many_records_are_rehearsed_compiled_and_not_counted_as_work(tmp_path: Path) -> None:
     code = f"""
 import json, time
-from crestline.kernels import tiers, workshop
+from crestline.kernels.jit import tiers, workshop
 heard = []
 query, table = {QUERIES["certain"]!r}, stream(40_000)
 with tiers.told_to(lambda done, total: heard.append((done, total))):
@@ -93,7 +93,7 @@ with tiers.told_to(lambda done, total: heard.append((done, total))):
 compiled = results.to_arrow()
 with tiers.using("plain"):
     plain = crestline.run(query, {{"s": table}}).to_arrow()
-from crestline.kernels.select import select_runs
+from crestline.kernels.common.select import select_runs
 print(json.dumps([heard, compiled.equals(plain), compiled.num_rows,
                   select_runs._compiled is not None, tiers.waited(), took,
                   results.metrics.seconds]))
@@ -111,8 +111,8 @@ def test_a_session_of_small_pushes_changes_over_when_the_code_is_there(tmp_path:
     """With no patience at all the helper begins at once; twins answer until it is done."""
     code = """
 import json, time
-from crestline.kernels import tiers
-from crestline.kernels.order import has_nan
+from crestline.kernels.jit import tiers
+from crestline.kernels.common.order import has_nan
 tiers.COMPILING = tiers.LOADING = 0.0
 answers, plain = [], 0
 deadline = time.monotonic() + 120

@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 import crestline
 from crestline.core.errors import SourceError
 from crestline.local import BoundedRun
-from crestline.local import horizon as horizon_of
-from crestline.local.sources import base, parquet
+from crestline.sources import base, parquet
+from crestline.sources import horizon as horizon_of
 from local.engines import assert_same_rows, examples, in_place, rows_of
 from oracle import Kind, Record, expect
 from strategies import SECOND, TIMED_KINDS, Case, cases
@@ -197,10 +197,10 @@ def test_panes_keep_their_best_and_no_more(semantics: str) -> None:
 
 
 def test_the_columns_of_records_that_lost_are_forgotten() -> None:
-    from crestline.local.several import Several
+    from crestline.runtime.stream_run import StreamRun
 
     table = crowded(200_000)
-    several = Several({"q": crestline.parse(MINUTE)}, table.schema, bounded=True)
+    several = StreamRun({"q": crestline.parse(MINUTE)}, table.schema, bounded=True)
     for batch in table.to_batches(max_chunksize=2_000):
         assert list(several.push(batch)) == []
         assert len(several._engines[0].fold._kept) < 20_000

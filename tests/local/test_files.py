@@ -19,7 +19,7 @@ import pytest
 
 import crestline
 from crestline.core.errors import SourceError
-from crestline.local.sources import copies
+from crestline.sources import copies
 from local.engines import rejects_of, rows_of
 
 QUERY = "SELECT TOP 2 name, val FROM s [ROWS 3] ORDER BY val DESC"

@@ -23,7 +23,7 @@ import pytest
 
 import crestline
 from crestline.core.errors import SourceError
-from crestline.local.sources import records
+from crestline.sources import records
 from local.engines import rejects_of, rows_of
 
 TIMED = "SELECT TOP 2 name FROM s [RANGE 10 SECONDS SLIDE 5 SECONDS ON ts] ORDER BY val DESC"
@@ -186,7 +186,7 @@ def test_a_generator_is_read_once_and_as_it_comes() -> None:
             alive = n
             yield {"id": n, "x": n}
 
-    first = crestline.local.sources.source(generated(), "s")
+    first = crestline.sources.source(generated(), "s")
     assert alive < records.RECORDS_AT_ONCE
     assert sum(batch.num_rows for batch in first.read(["id"])) == 25_000
 

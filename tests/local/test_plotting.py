@@ -12,8 +12,8 @@ from hypothesis import given
 
 import crestline
 from crestline.core.errors import CrestlineError
-from crestline.local.plotting import _stays
-from crestline.local.rankings import Entry, rankings
+from crestline.runtime.plotting import _stays
+from crestline.runtime.rankings import Entry, rankings
 from local.engines import examples, run_case
 from strategies import Case, cases
 

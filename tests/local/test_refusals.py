@@ -131,7 +131,7 @@ def test_a_call_that_breaks_off_ends_the_session(monkeypatch: pytest.MonkeyPatch
     def interrupted(*arguments: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("crestline.local.kept.Kept.append", interrupted)
+    monkeypatch.setattr("crestline.runtime.candidates.Kept.append", interrupted)
     with pytest.raises(KeyboardInterrupt):
         session.push(AFTER)
     monkeypatch.undo()

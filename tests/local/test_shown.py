@@ -6,8 +6,8 @@ import pytest
 
 import crestline
 from crestline.core.errors import CrestlineError
-from crestline.local.several import Several
 from crestline.planner import arrange, plan
+from crestline.runtime.stream_run import StreamRun
 from local.engines import moment
 
 SECOND = 1_000_000
@@ -54,7 +54,7 @@ def test_a_session_without_queries_and_one_that_broke_are_shown(
 
     session = crestline.open(QUERY)
     session.push(RECORDS)
-    monkeypatch.setattr(Several, "finish", fails)
+    monkeypatch.setattr(StreamRun, "finish", fails)
     with pytest.raises(MemoryError):
         session.finish()
     with pytest.raises(CrestlineError, match="broke off"):

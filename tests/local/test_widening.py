@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import crestline
-from crestline.local.fitting import fit, wider
+from crestline.runtime.fitting import fit, wider
 from local.engines import examples
 
 BEST = "SELECT TOP 9 id, x FROM s [ROWS 9] ORDER BY x DESC"

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crestline.core.asks import Agenda, Executions
 from crestline.core.errors import CrestlineError
+from crestline.core.specs import Agenda, Executions
 from crestline.core.state import pack, unpack
 from crestline.sharing import PLANS, Demand, Schedule, SharedAgenda
 

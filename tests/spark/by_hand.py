@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 
 from crestline.language import in_full, parse
-from crestline.local.gate import table_from
-from crestline.local.projection import Projection
+from crestline.runtime.gate import table_from
+from crestline.runtime.projection import Projection
 from crestline.spark.stages import Member, Prune, Reading, Step
 from local.engines import in_place, rows_of
 from oracle import FOREVER, Row, Spec

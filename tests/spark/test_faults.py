@@ -20,8 +20,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from crestline.core.errors import CrestlineError, StateError
-from crestline.local import named_queries
-from crestline.local.rounds import Round
+from crestline.runtime.queries import named_queries
+from crestline.runtime.rounds import Round
 from crestline.spark.follow import Follow, checkpoint_at
 from crestline.streams import generate
 

@@ -20,8 +20,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from crestline.core.errors import SourceError
-from crestline.local.rounds import wait_for_files
-from crestline.local.sources import source
+from crestline.sources import source
+from crestline.sources.arrival import wait_for_files
 from crestline.spark.files import (
     BAD_COLUMN,
     BAD_REASON,

@@ -21,11 +21,11 @@ import pytest
 import crestline
 from crestline.core.errors import PlanError, RecordError, SourceError
 from crestline.language import parse
-from crestline.local import named_queries
-from crestline.local.gate import table_from
-from crestline.local.projection import Projection
-from crestline.local.rounds import Round
 from crestline.planner import plan
+from crestline.runtime.gate import table_from
+from crestline.runtime.projection import Projection
+from crestline.runtime.queries import named_queries
+from crestline.runtime.rounds import Round
 from crestline.spark import rejects, topk
 from crestline.spark.bounded import run_bounded
 from crestline.spark.follow import Follow, checkpoint_at

@@ -12,7 +12,7 @@ import pytest
 
 import crestline
 from crestline.core.errors import SourceError
-from crestline.local.rounds import Round
+from crestline.runtime.rounds import Round
 from crestline.spark import topk
 from crestline.spark.follow import Follow, checkpoint_at
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import crestline
-from crestline.local import named_queries
+from crestline.runtime.queries import named_queries
 from crestline.spark import topk
 from crestline.spark.pipeline import pipeline
 from hostile import PROBABILITIES, spiked

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from crestline import planner
-from crestline.core.operator import Doubt, Reported
+from crestline.core.batch import Batch, Uncertainty
+from crestline.core.snapshots import Snapshots
 from crestline.core.state import pack, unpack
 from hostile import PROBABILITIES, spiked
 from uncertain.worlds import SEMANTICS, ByFormulas, Record, best_first, objection
@@ -24,7 +25,7 @@ THRESHOLDS = (0.1, 0.25, 0.3, 0.5, 0.9, 1.0, 1e-9)
 Rng = np.random.Generator
 Cell = tuple[int, int]  # partition, end of the window
 Rows = list[tuple[int, float]]  # arrival numbers with their probabilities
-Snapshots = list[tuple[Cell, Rows]]
+Judged = list[tuple[Cell, Rows]]
 
 
 def operators() -> dict[str, Any]:
@@ -372,9 +373,9 @@ class Run:
         self.codes = np.arange(int(stream.rule.max(initial=-1)) + 1)  # how rules are known now
         self.groups = np.arange(int(stream.group.max(initial=0)) + 1)
         self.partitions: list[int] = []  # by the number that the operator knows
-        self.snapshots: Snapshots = []
+        self.snapshots: Judged = []
 
-    def all(self) -> Snapshots:
+    def all(self) -> Judged:
         cuts = self.stream.cuts
         for start, stop in zip(cuts[:-1], cuts[1:], strict=True):
             self.take(start, stop)
@@ -412,7 +413,7 @@ class Run:
     def observe(self, arrivals: Any) -> None:
         stream = self.stream
         rule = stream.rule[arrivals]
-        doubt = Doubt(
+        doubt = Uncertainty(
             stream.probability[arrivals],
             np.where(rule < 0, -1, self.codes[rule]) if len(self.codes) else rule,
             self.groups[stream.group[arrivals]],
@@ -423,7 +424,9 @@ class Run:
             None if stream.partitions is None else self.numbers(stream.partitions[arrivals]),
         ]
         before = [None if g is None else g.copy() for g in given]
-        places = self.operator.observe(*given, number_from=len(self.known), doubt=doubt)
+        places = self.operator.observe(
+            Batch(*given, number_from=len(self.known), uncertainty=doubt)
+        )
         # Of a long batch, some need not even wait.
         assert (np.diff(places) > 0).all() and set(places.tolist()) <= set(range(len(arrivals)))
         for mine, same in zip(given, before, strict=True):
@@ -438,7 +441,7 @@ class Run:
                 self.partitions.append(p)
         return np.array([self.partitions.index(p) for p in partitions.tolist()], np.int64)
 
-    def read(self, reported: Reported) -> Iterator[tuple[Cell, Rows]]:
+    def read(self, reported: Snapshots) -> Iterator[tuple[Cell, Rows]]:
         """The snapshots of a report, by arrival numbers."""
         if len(reported) == 0:
             return
@@ -504,12 +507,12 @@ class Run:
         self.operator.set_codes(rule, self.groups[stream.group[self.known]])
 
 
-def through(stream: Stream, operator: Any, habits: Habits = STEADY, **how: Any) -> Snapshots:
+def through(stream: Stream, operator: Any, habits: Habits = STEADY, **how: Any) -> Judged:
     """All snapshots of a stream, as an operator reports them."""
     return Run(stream, operator, habits, **how).all()
 
 
-def assert_judged(stream: Stream, snapshots: Snapshots, every: int = 1) -> None:
+def assert_judged(stream: Stream, snapshots: Judged, every: int = 1) -> None:
     """Each due window is reported once, in order, and each ``every``-th is right in all its rows.
 
     A window in which nobody passes the threshold may be reported without rows or not at all.
@@ -530,7 +533,7 @@ def assert_judged(stream: Stream, snapshots: Snapshots, every: int = 1) -> None:
             assert fault is None, f"{cell}: {fault}\n{rows}\n{stream.judge(cell).records}\n{stream}"
 
 
-def replay(seed: int, streams: int) -> list[Snapshots]:
+def replay(seed: int, streams: int) -> list[Judged]:
     rng = np.random.default_rng(seed)
     found = []
     for number in range(streams):

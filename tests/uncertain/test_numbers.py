@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crestline.core.operator import Doubt
+from crestline.core.batch import Batch, Uncertainty
 from uncertain.replay import QUESTIONS, Rng, Stream, assert_judged, operators, through
 
 NAMES = list(operators())
@@ -88,7 +88,9 @@ def of_a_million(name: str, question: str, p: Any, size: int = MILLION) -> tuple
     chance = np.full(size, p) if np.isscalar(p) else p
     rule, group = np.full(size, -1), (scores % 10).astype(np.int64)
     for part in np.split(np.arange(size), 4):
-        operator.observe(scores[part], doubt=Doubt(chance[part], rule[part], group[part]))
+        operator.observe(
+            Batch(scores[part], uncertainty=Uncertainty(chance[part], rule[part], group[part]))
+        )
         if operator.crowded:
             operator.set_ties(np.arange(part[-1] + 1))
             operator.prune()
@@ -192,7 +194,9 @@ def test_what_is_too_small_for_a_number_is_nothing(name: str) -> None:
     """Forty that exist with 1e-12: 1e-480 is nothing, and nothing is a finite number."""
     operator = operators()[name](40, 40, 40, semantics="U_KRANKS")
     none = np.full(40, -1)
-    operator.observe(np.arange(40.0), doubt=Doubt(np.full(40, 1e-12), none, none + 1))
+    operator.observe(
+        Batch(np.arange(40.0), uncertainty=Uncertainty(np.full(40, 1e-12), none, none + 1))
+    )
     chances = operator.advance().probability
     assert np.isfinite(chances).all() and (chances >= 0).all()
     assert chances[0] == pytest.approx(1e-12)

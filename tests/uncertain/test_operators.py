@@ -17,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hostile
+from crestline.core.batch import Batch, Uncertainty
 from crestline.core.errors import CrestlineError
-from crestline.core.operator import Doubt
 from tiers import TIERS, in_tier
 from uncertain.replay import (
     CHANCES,
@@ -322,10 +322,10 @@ def test_kernels_equal_plain_python() -> None:
 # --- single facts ---------------------------------------------------------------------------------
 
 
-def doubts(probability: list[float], rule: list[int] | None = None) -> Doubt:
+def doubts(probability: list[float], rule: list[int] | None = None) -> Uncertainty:
     count = len(probability)
     rules = np.full(count, -1) if rule is None else np.array(rule)
-    return Doubt(np.array(probability), rules, np.zeros(count, np.int64))
+    return Uncertainty(np.array(probability), rules, np.zeros(count, np.int64))
 
 
 @each_operator
@@ -340,9 +340,9 @@ def test_without_doubt_every_record_is_certain(name: str) -> None:
 @each_operator
 def test_the_later_arrival_wins_ties_until_told_otherwise(name: str) -> None:
     run = operators()[name](k=1, window=4, slide=4)
-    run.observe(np.array([1.0, 1, 1, 1]), doubt=doubts([0.5, 0.5, 0.5, 0.5]))
+    run.observe(Batch(np.array([1.0, 1, 1, 1]), uncertainty=doubts([0.5, 0.5, 0.5, 0.5])))
     assert run.advance().id.tolist() == [3]
-    run.observe(np.array([1.0, 1, 1, 1]), doubt=doubts([0.5, 0.5, 0.5, 0.5]))
+    run.observe(Batch(np.array([1.0, 1, 1, 1]), uncertainty=doubts([0.5, 0.5, 0.5, 0.5])))
     run.set_ties(np.array([0, 1, 2, 3, 7, 6, 5, 4]))
     assert run.advance().id.tolist() == [4]
 
@@ -362,14 +362,14 @@ def test_the_last_bit_does_not_decide(
     how: dict[str, Any] = {"threshold": 0.1 + 0.2} if semantics == "PT_K" else {}
     how["exclusive"] = rule is not None
     run = operators()[name](k=k, window=3, slide=3, semantics=semantics, **how)
-    run.observe(np.array([3.0, 2, 1]), doubt=doubts(chances, rule))
+    run.observe(Batch(np.array([3.0, 2, 1]), uncertainty=doubts(chances, rule)))
     assert run.advance().id.tolist() == answer
 
 
 @each_operator
 def test_top_is_the_latest_snapshot(name: str) -> None:
     run = operators()[name](k=2, window=4, slide=2)
-    run.observe(np.array([5.0, 6, 8, 2]), doubt=doubts([0.8, 0.5, 0.4, 0.4]))
+    run.observe(Batch(np.array([5.0, 6, 8, 2]), uncertainty=doubts([0.8, 0.5, 0.4, 0.4])))
     run.advance()
     assert run.top().tolist() == [0, 1]
     assert run.top(partition=5).tolist() == []
@@ -379,10 +379,12 @@ def test_top_is_the_latest_snapshot(name: str) -> None:
 def test_equal_rules_of_different_partitions_are_different_rules(name: str) -> None:
     run = operators()[name](k=1, window=2, slide=1)
     run.observe(
-        np.array([2.0, 1, 2, 1]),
-        None,
-        np.array([0, 1, 1, 0]),
-        doubt=doubts([0.5, 0.5, 0.25, 0.5], [7, 7, 7, 7]),
+        Batch(
+            np.array([2.0, 1, 2, 1]),
+            None,
+            np.array([0, 1, 1, 0]),
+            uncertainty=doubts([0.5, 0.5, 0.25, 0.5], [7, 7, 7, 7]),
+        )
     )
     found = {(p, e): ids.tolist() for p, e, ids, _ in run.advance()}
     # Partition 1: of the two that exclude one another, the lower has its whole 0.5.
@@ -394,7 +396,10 @@ def test_rules_that_promise_too_much_are_counted(name: str) -> None:
     """0.7 and 0.7 exclude one another: two results hold both. Those after them hold one."""
     run = operators()[name](k=4, window=3, slide=1)
     run.observe(
-        np.array([5.0, 4, 3, 2, 1]), doubt=doubts([0.7, 0.7, 0.5, 0.5, 0.5], [1, 1, -1, -1, -1])
+        Batch(
+            np.array([5.0, 4, 3, 2, 1]),
+            uncertainty=doubts([0.7, 0.7, 0.5, 0.5, 0.5], [1, 1, -1, -1, -1]),
+        )
     )
     reported = run.advance()
     assert run.overfull == 2
@@ -406,7 +411,7 @@ def test_rules_that_promise_too_much_are_counted(name: str) -> None:
 @each_operator
 def test_decimals_that_make_up_one_promise_nothing_false(name: str) -> None:
     run = operators()[name](k=4, window=20, slide=1)
-    run.observe(np.arange(10.0), doubt=doubts([0.1] * 10, [0] * 10))
+    run.observe(Batch(np.arange(10.0), uncertainty=doubts([0.1] * 10, [0] * 10)))
     run.advance()
     assert run.overfull == 0
 
@@ -437,7 +442,12 @@ def test_a_long_gap_costs_nothing(name: str, question: str) -> None:
 def test_no_record_at_all(name: str) -> None:
     run = operators()[name](k=1, window=10, slide=5)
     none = np.empty(0, np.int64)
-    assert run.observe(np.empty(0), none, doubt=Doubt(np.empty(0), none, none)).tolist() == []
+    assert (
+        run.observe(
+            Batch(np.empty(0), none, uncertainty=Uncertainty(np.empty(0), none, none))
+        ).tolist()
+        == []
+    )
     run.set_ties(none)
     run.prune()
     assert [len(part) for part in run.advance_gradually(100)] in ([], [0])
@@ -450,7 +460,7 @@ def test_prune_forgets_what_cannot_matter_and_nobody_else(name: str) -> None:
     rng = np.random.default_rng(1)
     run = operators()[name](k=5, window=1_000, slide=1_000)
     scores = rng.permutation(1_000).astype(np.float64)
-    run.observe(scores, doubt=doubts([1.0] * 1_000))
+    run.observe(Batch(scores, uncertainty=doubts([1.0] * 1_000)))
     run.set_ties(np.arange(1_000))
     run.prune()
     kept = set(run.ids().tolist())

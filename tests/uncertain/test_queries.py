@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 
 import crestline
+from crestline import sources
 from crestline.core.errors import CrestlineError, RecordError
-from crestline.local import sources
 from local.engines import ask, moment, rejects_of, rows_of
 from oracle import Kind, Spec
 from uncertain.asking import (

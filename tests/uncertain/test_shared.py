@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crestline.core.asks import LONG_AGO, Ask, Executions
+from crestline.core.batch import Batch, Uncertainty
 from crestline.core.errors import CrestlineError
-from crestline.core.operator import Doubt
+from crestline.core.specs import LONG_AGO, Executions, QuerySpec
 from crestline.core.state import pack, unpack
-from crestline.kernels import worlds as kernels
+from crestline.kernels.uncertain import worlds as kernels
 from crestline.uncertain import SCSQBuffer
 from crestline.uncertain import shared as module
 from crestline.uncertain.semantics import meaning_of
@@ -66,9 +66,9 @@ class Rhythm:
 
 def random_ask(
     rng: Rng, width: int | None, since: int = LONG_AGO, questions: tuple[str, ...] = QUESTIONS
-) -> Ask:
+) -> QuerySpec:
     question = str(rng.choice(questions))
-    return Ask(
+    return QuerySpec(
         int(rng.choice([1, 2, 2, 3, 4, 7, 20] if questions is QUESTIONS else [1, 2, 3, 5])),
         width,
         None,
@@ -124,14 +124,14 @@ def weighed(
     return found, overfull, value, best, place
 
 
-def kind_of(stream: Stream, ask: Ask) -> int:
+def kind_of(stream: Stream, ask: QuerySpec) -> int:
     meaning = meaning_of(ask.semantics or "", ask.threshold, ask.summed)
     if (stream.rule >= 0).any() and meaning.kind_with_rules is not None:
         return meaning.kind_with_rules
     return meaning.kind
 
 
-def alone(stream: Stream, ask: Ask, window: Any) -> tuple[Rows, int]:
+def alone(stream: Stream, ask: QuerySpec, window: Any) -> tuple[Rows, int]:
     """What the same query gives by itself, from the whole window (best first), and whether a rule
     promises too much."""
     kind = kind_of(stream, ask)
@@ -144,7 +144,7 @@ def alone(stream: Stream, ask: Ask, window: Any) -> tuple[Rows, int]:
     return [(int(window[chosen[j]]), float(weight[j])) for j in range(number)], overfull
 
 
-def objection_to(stream: Stream, ask: Ask, window: Any, rows: Rows) -> str | None:
+def objection_to(stream: Stream, ask: QuerySpec, window: Any, rows: Rows) -> str | None:
     records = [
         Record(
             id=i,
@@ -161,7 +161,7 @@ def objection_to(stream: Stream, ask: Ask, window: Any, rows: Rows) -> str | Non
     return objection(rows, judge, ask.semantics or "", **how)
 
 
-def windows(stream: Stream, ask: Ask, end: int) -> Iterator[tuple[int, Any]]:
+def windows(stream: Stream, ask: QuerySpec, end: int) -> Iterator[tuple[int, Any]]:
     """By partition: who is in the window that ends there, best first."""
     low = ask.since if ask.width is None else max(end - ask.width, ask.since)
     for p in np.unique(stream.parts).tolist():
@@ -195,7 +195,7 @@ class Drive:
         self.agenda = Rhythm(seed)
         count = int(rng.integers(1, 7))
         asks = [random_ask(rng, self.width, questions=questions) for _ in range(count)]
-        self.asks: dict[int, Ask] = {}
+        self.asks: dict[int, QuerySpec] = {}
         self.life: dict[int, list[int]] = {}  # told after the first of these and up to the last
         self.exclusive = bool((stream.rule >= 0).any())
         self.operator = SharedWorlds(asks, self.agenda, exclusive=self.exclusive)
@@ -208,7 +208,7 @@ class Drive:
         self.told: Told = {}
         self.largest = 0
 
-    def begin(self, number: int, ask: Ask, after: int) -> None:
+    def begin(self, number: int, ask: QuerySpec, after: int) -> None:
         self.asks[number] = ask
         self.agenda.periods[number] = self.scale * int(self.rng.integers(1, 14))
         if after > LONG_AGO:
@@ -277,7 +277,7 @@ class Drive:
     def observe(self, arrivals: Any) -> None:
         stream = self.stream
         rule = stream.rule[arrivals]
-        doubt = Doubt(
+        doubt = Uncertainty(
             stream.probability[arrivals],
             np.where(rule < 0, -1, self.codes[rule]) if len(self.codes) else rule,
             stream.group[arrivals],
@@ -291,7 +291,9 @@ class Drive:
             partitions = np.array(numbers, np.int64)
         times = stream.times[arrivals]
         first = len(self.known)
-        places = self.operator.observe(stream.scores[arrivals], times, partitions, first, doubt)
+        places = self.operator.observe(
+            Batch(stream.scores[arrivals], times, partitions, first, doubt)
+        )
         self.known = np.concatenate((self.known, arrivals[places]))
 
     def check_known(self) -> None:
@@ -464,8 +466,8 @@ def long_stream(rng: Rng, n: int, share: float) -> Stream:
     return stream.exclusive(rng, share) if share else stream
 
 
-def doubt_of(stream: Stream, places: Any = slice(None)) -> Doubt:
-    return Doubt(stream.probability[places], stream.rule[places], stream.group[places])
+def doubt_of(stream: Stream, places: Any = slice(None)) -> Uncertainty:
+    return Uncertainty(stream.probability[places], stream.rule[places], stream.group[places])
 
 
 @pytest.mark.parametrize(
@@ -481,7 +483,7 @@ def test_the_same_as_by_the_operator_of_one_query(share: float, most: float, wid
     if share:  # some rules promise too much
         stream.probability[rng.integers(0, n, 20)] = 0.99
     asks = [
-        Ask(k, width, slide, semantics="PK_TOPK" if q == "SUM" else q, summed=q == "SUM",
+        QuerySpec(k, width, slide, semantics="PK_TOPK" if q == "SUM" else q, summed=q == "SUM",
             threshold=0.3 if q == "PT_K" else None)
         for q in QUESTIONS
         for k, slide in ((2, width // 20), (9, width // 10), (5, width // 20))
@@ -493,7 +495,9 @@ def test_the_same_as_by_the_operator_of_one_query(share: float, most: float, wid
     together: dict[int, list[Any]] = {number: [] for number in range(len(asks))}
     for start in range(0, n, 300):
         some = slice(start, start + 300)
-        shared.observe(stream.scores[some], stream.times[some], doubt=doubt_of(stream, some))
+        shared.observe(
+            Batch(stream.scores[some], stream.times[some], uncertainty=doubt_of(stream, some))
+        )
         shared.set_ties(stream.ties)
         to = end if start + 300 >= n else int(stream.times[start + 300])
         reported = shared.advance(to)
@@ -507,7 +511,7 @@ def test_the_same_as_by_the_operator_of_one_query(share: float, most: float, wid
             ask.k, width, ask.slide, semantics=ask.semantics or "", threshold=ask.threshold,
             summed=ask.summed, exclusive=share > 0,
         )  # fmt: skip
-        own.observe(stream.scores, stream.times, doubt=doubt_of(stream))
+        own.observe(Batch(stream.scores, stream.times, uncertainty=doubt_of(stream)))
         own.set_ties(stream.ties)
         reported = own.advance(end)
         assert reported.probability is not None
@@ -528,22 +532,28 @@ def test_an_ask_that_comes_later_is_told_what_a_fresh_operator_tells() -> None:
     rng = np.random.default_rng(8)
     stream = long_stream(rng, 400, 0.3)
     width, since = 300, int(stream.times[199]) + 1
-    old = Ask(4, width, None, semantics="PK_TOPK")
-    late = Ask(6, width, None, since=since, semantics="PT_K", threshold=0.2)
+    old = QuerySpec(4, width, None, semantics="PK_TOPK")
+    late = QuerySpec(6, width, None, since=since, semantics="PT_K", threshold=0.2)
     agenda = Rhythm(1, {0: 25})
     shared = SharedWorlds([old], agenda, exclusive=True)
     shared._thin_at_least = 8
     first, rest = stream.times < since, stream.times >= since
-    shared.observe(stream.scores[first], stream.times[first], doubt=doubt_of(stream, first))
+    shared.observe(
+        Batch(stream.scores[first], stream.times[first], uncertainty=doubt_of(stream, first))
+    )
     shared.advance(since)
     assert shared.add(late) == 1
     agenda.periods[1] = 20
-    shared.observe(stream.scores[rest], stream.times[rest], doubt=doubt_of(stream, rest))
+    shared.observe(
+        Batch(stream.scores[rest], stream.times[rest], uncertainty=doubt_of(stream, rest))
+    )
     end = int(stream.times.max()) + 2 * width
     told = shared.advance(end)
     fresh = SharedWorlds([late], Rhythm(2, {0: 20}), exclusive=True)
     numbers = int(first.sum())
-    fresh.observe(stream.scores[rest], stream.times[rest], None, numbers, doubt_of(stream, rest))
+    fresh.observe(
+        Batch(stream.scores[rest], stream.times[rest], None, numbers, doubt_of(stream, rest))
+    )
     alone = fresh.advance(end)
     mine = [(end, ids.tolist()) for (_, end, ids, _), a in zip(told, told.ask, strict=True) if a]  # type: ignore[arg-type]
     assert mine == [(end, ids.tolist()) for _, end, ids, _ in alone]
@@ -555,9 +565,9 @@ def test_an_ask_that_comes_later_is_told_what_a_fresh_operator_tells() -> None:
 # --- what is kept, and what it costs --------------------------------------------------------------
 
 
-def asks_of(*questions: tuple[str, int], width: int | None) -> list[Ask]:
+def asks_of(*questions: tuple[str, int], width: int | None) -> list[QuerySpec]:
     return [
-        Ask(k, width, None, semantics=q, threshold=0.3 if q == "PT_K" else None)
+        QuerySpec(k, width, None, semantics=q, threshold=0.3 if q == "PT_K" else None)
         for q, k in questions
     ]
 
@@ -573,8 +583,8 @@ def test_little_is_kept(width: int | None) -> None:
     kept = []
     for start in range(0, n, batch):
         some = slice(start, start + batch)
-        doubt = Doubt(chance[some], none, none)
-        shared.observe(scores[some], np.arange(start, start + batch), doubt=doubt)
+        doubt = Uncertainty(chance[some], none, none)
+        shared.observe(Batch(scores[some], np.arange(start, start + batch), uncertainty=doubt))
         assert shared.crowded
         shared.prune()
         assert shared.candidates < 4_000
@@ -606,7 +616,7 @@ def test_one_walk_serves_them_all(questions: list[tuple[str, int]], share: float
 
     agenda = Together(0, dict.fromkeys(range(len(asks)), 50))
     shared = SharedWorlds(asks, agenda, exclusive=share > 0)
-    shared.observe(stream.scores, stream.times, doubt=doubt_of(stream))
+    shared.observe(Batch(stream.scores, stream.times, uncertainty=doubt_of(stream)))
     shared.set_ties(stream.ties)
     shared.advance(2_000)
     assert shared.shared_walks == 40
@@ -627,10 +637,10 @@ def test_one_walk_serves_them_all(questions: list[tuple[str, int]], share: float
 
 def test_a_gap_costs_nothing() -> None:
     asks = asks_of(("PK_TOPK", 1), ("EXPECTED_RANK", 1), width=10)
-    asks.append(Ask(1, 10, None, semantics="U_TOPK", only_changes=True))
+    asks.append(QuerySpec(1, 10, None, semantics="U_TOPK", only_changes=True))
     agenda = Rhythm(0, {0: 1, 1: 7, 2: 3})
     shared = SharedWorlds(asks, agenda)
-    shared.observe(np.ones(2), np.array([0, 10**12]))
+    shared.observe(Batch(np.ones(2), np.array([0, 10**12])))
     told = shared.advance(10**12 + 100)
     ends = {
         number: told.end[told.ask == number].tolist()  # type: ignore[comparison-overlap]
@@ -649,7 +659,7 @@ def test_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def fresh() -> SharedWorlds:
         shared = SharedWorlds(asks, Rhythm(6, {0: 10, 1: 15}))
-        shared.observe(stream.scores, stream.times, doubt=doubt_of(stream))
+        shared.observe(Batch(stream.scores, stream.times, uncertainty=doubt_of(stream)))
         return shared
 
     whole = fresh().advance(2_000)
@@ -668,7 +678,7 @@ def test_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_end_of_a_bounded_stream() -> None:
     shared = SharedWorlds(asks_of(("PK_TOPK", 1), width=100), Rhythm(0, {0: 10}))
-    shared.observe(np.ones(3), np.array([1, 5, 12]))
+    shared.observe(Batch(np.ones(3), np.array([1, 5, 12])))
     assert shared.advance(1_000, latest=12).end.tolist() == [10, 20]
     assert shared.top().tolist() == [2]
 
@@ -678,17 +688,17 @@ def test_the_end_of_a_bounded_stream() -> None:
 
 def test_late_records_are_refused() -> None:
     shared = SharedWorlds(asks_of(("PK_TOPK", 1), width=100), Rhythm(0, {0: 10}))
-    shared.observe(np.ones(1), np.array([5]))
+    shared.observe(Batch(np.ones(1), np.array([5])))
     shared.advance(27)
-    shared.observe(np.ones(1), np.array([20]))  # 20 was reported: it does not see this one
+    shared.observe(Batch(np.ones(1), np.array([20])))  # 20 was reported: it does not see this one
     with pytest.raises(CrestlineError, match="a record at 19 came after"):
-        shared.observe(np.ones(1), np.array([19]))
+        shared.observe(Batch(np.ones(1), np.array([19])))
     assert shared.advance(30).id.tolist() == [1]
     # Where there was nothing to tell, time has passed all the same.
     shared.advance(5_003)
-    shared.observe(np.ones(1), np.array([5_000]))
+    shared.observe(Batch(np.ones(1), np.array([5_000])))
     with pytest.raises(CrestlineError, match="a record at 4999 came after"):
-        shared.observe(np.ones(1), np.array([4_999]))
+        shared.observe(Batch(np.ones(1), np.array([4_999])))
 
 
 def test_what_does_not_fit_is_refused() -> None:
@@ -706,13 +716,13 @@ def test_what_does_not_fit_is_refused() -> None:
         shared.advance()
     with pytest.raises(CrestlineError, match="there is no ask 1"):
         shared.remove(1)
-    exclusive = Doubt(np.array([0.5]), np.array([3]), np.array([0]))
-    shared.observe(np.ones(1), np.array([7]), doubt=exclusive)
+    exclusive = Uncertainty(np.array([0.5]), np.array([3]), np.array([0]))
+    shared.observe(Batch(np.ones(1), np.array([7]), uncertainty=exclusive))
     with pytest.raises(CrestlineError, match="sees records later than 7, not since 7"):
         shared.add(replace(ask, since=7))
     shared.add(replace(ask, since=8, semantics="U_TOPK"))
     with pytest.raises(CrestlineError, match="U_TOPK keeps more"):
-        shared.observe(np.ones(1), np.array([9]), doubt=exclusive)
+        shared.observe(Batch(np.ones(1), np.array([9]), uncertainty=exclusive))
 
 
 # --- what sharing relies on -----------------------------------------------------------------------

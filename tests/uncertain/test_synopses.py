@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from crestline.core.batch import Batch, Uncertainty
 from crestline.core.errors import CrestlineError
-from crestline.core.operator import Doubt, Reported
+from crestline.core.snapshots import Snapshots
 from crestline.uncertain import BS, CCSQ, CSQ, SCSQ, SCSQBuffer
 from crestline.uncertain.synopsis import Synopsis
 
@@ -23,7 +24,7 @@ QUESTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-def snapshots(reported: Reported) -> list[tuple[int, int, list[int], list[float]]]:
+def snapshots(reported: Snapshots) -> list[tuple[int, int, list[int], list[float]]]:
     assert reported.probability is not None or len(reported) == 0
     found = []
     for i, (partition, end, ids, _) in enumerate(reported):
@@ -33,7 +34,7 @@ def snapshots(reported: Reported) -> list[tuple[int, int, list[int], list[float]
     return found
 
 
-def stream(seed: int, count: int, kind: str, exclusive: bool) -> tuple[Any, Any, Doubt]:
+def stream(seed: int, count: int, kind: str, exclusive: bool) -> tuple[Any, Any, Uncertainty]:
     rng = np.random.default_rng(seed)
     scores, chance = rng.permutation(count).astype(np.float64), 1.0 - rng.random(count)
     if kind == "tied":
@@ -51,7 +52,7 @@ def stream(seed: int, count: int, kind: str, exclusive: bool) -> tuple[Any, Any,
         sums = np.bincount(rule[mine], chance[mine])
         chance[mine] /= np.maximum(sums, 1)[rule[mine]] * (1 + 1e-12)
     times = np.sort(rng.integers(0, 3 * count, count))
-    return scores, times, Doubt(chance, rule, rng.integers(0, 12, count))
+    return scores, times, Uncertainty(chance, rule, rng.integers(0, 12, count))
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
@@ -71,7 +72,7 @@ def test_two_parts_of_a_window_merge(make: type[Synopsis], question: str) -> Non
             (one, np.flatnonzero(first & mine)),
             (other, np.flatnonzero(first & ~mine)),
         ):
-            operator.observe(scores[places], times[places], doubt=doubt.take(places))
+            operator.observe(Batch(scores[places], times[places], uncertainty=doubt.take(places)))
             operator.set_ties(np.arange(240))
             operator.advance(until)
             # Ids are the records' numbers, the same in all of them.
@@ -83,7 +84,9 @@ def test_two_parts_of_a_window_merge(make: type[Synopsis], question: str) -> Non
         rest = np.flatnonzero(~first)
         after = []
         for operator in (whole, one):
-            operator.observe(scores[rest], times[rest], number_from=rest[0], doubt=doubt.take(rest))
+            operator.observe(
+                Batch(scores[rest], times[rest], number_from=rest[0], uncertainty=doubt.take(rest))
+            )
             after.append(snapshots(operator.advance(int(times[-1]) + 70)))
         assert after[0] == after[1], (seed, question)
         assert len(after[0]) > 10
@@ -92,7 +95,7 @@ def test_two_parts_of_a_window_merge(make: type[Synopsis], question: str) -> Non
 def test_synopses_that_are_not_equally_far_are_not_merged() -> None:
     one, other = SCSQBuffer(2, 10, 5), SCSQBuffer(2, 10, 5)
     for operator, until in ((one, 20), (other, 25)):
-        operator.observe(np.arange(3.0), np.array([1, 2, 3]))
+        operator.observe(Batch(np.arange(3.0), np.array([1, 2, 3])))
         operator.advance(until)
     with pytest.raises(CrestlineError, match="equally far"):
         one.merge(other)
@@ -111,8 +114,8 @@ def test_long_batches_leave_out_only_what_cannot_matter(kind: str, exclusive: bo
         taken = 0
         given: list[list[Any]] = [[], []]
         for places in (np.arange(5 * window), np.arange(5 * window, count)):
-            taken += len(few.observe(scores[places], doubt=doubt.take(places)))
-            all_of_it.observe(scores[places], doubt=doubt.take(places))
+            taken += len(few.observe(Batch(scores[places], uncertainty=doubt.take(places))))
+            all_of_it.observe(Batch(scores[places], uncertainty=doubt.take(places)))
             given[0] += snapshots(few.advance())
             given[1] += snapshots(all_of_it.advance())
             few._check()
@@ -134,7 +137,7 @@ def test_few_records_are_kept() -> None:
         operator = make(10, 30_000, 1, only_changes=True)
         for start in range(0, 60_000, 20_000):
             places = np.arange(start, start + 20_000)
-            operator.observe(scores[places], doubt=doubt.take(places))
+            operator.observe(Batch(scores[places], uncertainty=doubt.take(places)))
             operator.advance()
         kept[make] = operator.candidates
     assert kept[SCSQ] < 1_000
@@ -146,7 +149,7 @@ def test_rules_have_to_be_said_beforehand(question: str) -> None:
     operator = SCSQBuffer(2, 10, 1, **QUESTIONS[question])
     rule = np.array([-1, 4])
     with pytest.raises(CrestlineError, match="exclusive=True"):
-        operator.observe(np.arange(2.0), doubt=Doubt(np.ones(2) / 2, rule, rule))
+        operator.observe(Batch(np.arange(2.0), uncertainty=Uncertainty(np.ones(2) / 2, rule, rule)))
 
 
 def test_what_is_asked_must_make_sense() -> None:

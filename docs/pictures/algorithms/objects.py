@@ -21,7 +21,7 @@ from style import (
     say,
 )
 
-from crestline.core.operator import Sighting
+from crestline.core.batch import Batch, Observations
 from crestline.incomplete import EAA, SLA, Combination, Correlated
 from crestline.streams import generate
 
@@ -56,8 +56,10 @@ def kept_values() -> list[int]:
     """The places of the values that EAA keeps for the best object."""
     combination = Combination("SUM", streams=STREAMS, low=0, high=MOST)
     operator = EAA(k=1, window=len(SEEN), slide=1, combination=combination)
-    sighting = Sighting.of([ord(name) for name, _, _ in SEEN], [stream for _, stream, _ in SEEN])
-    operator.observe(np.array([value for *_, value in SEEN]), sighting=sighting)
+    sighting = Observations.of(
+        [ord(name) for name, _, _ in SEEN], [stream for _, stream, _ in SEEN]
+    )
+    operator.observe(Batch(np.array([value for *_, value in SEEN]), observations=sighting))
     operator.advance()
     operator.prune()
     return [int(at) for at in operator._parts[0].state()["at"]]
@@ -121,7 +123,7 @@ def stored(count: int = 2_400, window: int = 120) -> Stored:
     share: Any = None
     for kind in (EAA, Correlated):
         operator = kind(k=3, window=window, slide=1, combination=combination)
-        operator.observe(values, sighting=Sighting.of(objects, stream))
+        operator.observe(Batch(values, observations=Observations.of(objects, stream)))
         operator.advance()
         operator.prune()
         kept[kind.__name__] = operator.instances
@@ -181,8 +183,8 @@ def best_object() -> tuple[str, float]:
     rows = [(name, stream, value) for stream in (0, 1) for name, value in LISTS[stream].items()]
     operator = SLA(k=1, window=len(rows), slide=len(rows), combination=Combination("SUM", 2, 0, 10))
     objects = [ord(name) for name, _, _ in rows]
-    sighting = Sighting.of(objects, [stream for _, stream, _ in rows])
-    operator.observe(np.array([value for *_, value in rows]), sighting=sighting)
+    sighting = Observations.of(objects, [stream for _, stream, _ in rows])
+    operator.observe(Batch(np.array([value for *_, value in rows]), observations=sighting))
     *_, (_, _, ids, scores) = operator.advance()
     return chr(objects[int(ids[0])]), float(scores[0])
 

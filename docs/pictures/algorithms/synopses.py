@@ -25,8 +25,8 @@ from style import (
     say,
 )
 
-from crestline.core.operator import Doubt
-from crestline.kernels.compact import ID, LEAVES
+from crestline.core.batch import Batch, Uncertainty
+from crestline.kernels.uncertain.compact import ID, LEAVES
 from crestline.uncertain import BS, CCSQ, CSQ, SCSQ, SCSQBuffer
 
 #: The window of the pages: eight records, each of which exists with 0.4, and the best is asked for.
@@ -39,7 +39,9 @@ def filled(kind: Callable[..., Any], **asked: Any) -> Any:
     count = len(SCORES)
     none = np.full(count, -1)
     operator = kind(k=1, window=count, slide=1, **asked)
-    operator.observe(SCORES, doubt=Doubt(np.full(count, CHANCE), rule=none, group=none))
+    operator.observe(
+        Batch(SCORES, uncertainty=Uncertainty(np.full(count, CHANCE), rule=none, group=none))
+    )
     return operator
 
 
@@ -263,7 +265,9 @@ def buffered(count: int = 896, window: int = 400) -> Buffered:
     operator = SCSQBuffer(k=2, window=window, slide=1)
     for at in range(count):
         part = slice(at, at + 1)
-        operator.observe(scores[part], doubt=Doubt(probability[part], none[part], none[part]))
+        operator.observe(
+            Batch(scores[part], uncertainty=Uncertainty(probability[part], none[part], none[part]))
+        )
         operator.advance()
     return Buffered(count - window, scores, segments(operator))
 

@@ -32,17 +32,18 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 
 from crestline.certain.probable import candidate_limit
-from crestline.certain.ragged import Ragged
 from crestline.core import sound
+from crestline.core.batch import Batch
 from crestline.core.errors import CrestlineError
-from crestline.core.operator import Reported
-from crestline.kernels.bands import PROBABLE, RELAXED, STRICT, advance_bands
-from crestline.kernels.filters import filter_arrivals, pass_blocks
-from crestline.kernels.gate import gate_arrivals
-from crestline.kernels.order import count_positions, is_ascending
+from crestline.core.sentinels import LONG_AGO
+from crestline.core.snapshots import Snapshots
+from crestline.kernels.certain.bands import PROBABLE, RELAXED, STRICT, advance_bands
+from crestline.kernels.certain.filters import filter_arrivals, pass_blocks
+from crestline.kernels.certain.threshold import gate_arrivals
+from crestline.kernels.common.order import count_positions, is_ascending
+from crestline.operators.ragged import Ragged
 from crestline.types import Bools, Floats, Ints
 
-_LONG_AGO = -(1 << 62)
 #: A window on time holds no more than this, as far as the limit of PA is concerned.
 LARGE_WINDOW = 10_000_000
 
@@ -88,8 +89,8 @@ class ArrivalOperator:
         self.seen = 0
         self.partitions = 0
         self._timed: bool | None = None
-        self._closed = _LONG_AGO  # moments up to this one accept no more records
-        self._fed = _LONG_AGO  # the last moment that went through the filter
+        self._closed = LONG_AGO  # moments up to this one accept no more records
+        self._fed = LONG_AGO  # the last moment that went through the filter
         self._counts = np.zeros(0, np.int64)  # records so far, by partition
         self._band = Ragged(
             score=np.float64, tie=np.int64, at=np.int64, id=np.int64, dominators=np.int64
@@ -104,7 +105,7 @@ class ArrivalOperator:
         self._pending = dict.fromkeys(("partition", "when", "at", "tie", "id"), _NONE)
         self._pending_score = np.empty(0)
         self._moments: list[tuple[Ints, Ints]] = []  # arrivals on time: partitions, times
-        self._last = Reported.nothing()
+        self._last = Snapshots.nothing()
 
     def _checked(self, given: Mapping[str, float | None]) -> dict[str, float]:
         name = type(self).__name__
@@ -165,15 +166,12 @@ class ArrivalOperator:
 
     # -- records in ---------------------------------------------------------------------------
 
-    def observe(
-        self,
-        scores: Floats,
-        times: Ints | None = None,
-        partitions: Ints | None = None,
-        number_from: int | None = None,
-    ) -> Ints:
+    def observe(self, batch: Batch | Floats) -> Ints:
         """Take records in; return the places of those that are kept for now. See
         ``core.operator.Operator``."""
+        batch = Batch.of(batch)
+        scores, times, partitions = batch.scores, batch.times, batch.partitions
+        number_from = batch.number_from
         scores = _own(np.ascontiguousarray(scores, np.float64))
         if self._timed is None:
             self._timed = times is not None
@@ -288,7 +286,7 @@ class ArrivalOperator:
         last = start[1:] - 1
         if len(ats) == 0:
             return first + last
-        return np.where(start[1:] > start[:-1], ats[np.maximum(last, 0)], _LONG_AGO)
+        return np.where(start[1:] > start[:-1], ats[np.maximum(last, 0)], LONG_AGO)
 
     def _lead_through_filter(
         self,
@@ -373,12 +371,12 @@ class ArrivalOperator:
 
     # -- windows out --------------------------------------------------------------------------
 
-    def advance(self, to: int | None = None) -> Reported:
+    def advance(self, to: int | None = None) -> Snapshots:
         """Report, in order, every arrival so far; on time, those up to and including ``to``."""
         if self._timed and to is None:
             raise CrestlineError("a window on time needs the time to advance to")
         if self.partitions == 0:
-            return Reported.nothing()
+            return Snapshots.nothing()
         if self._timed:
             assert to is not None
             self._closed = max(self._closed, to)
@@ -405,12 +403,12 @@ class ArrivalOperator:
         partition, at, count = np.ascontiguousarray(snapshots.reshape(-1, 3).T)
         ends = at if self._timed else at + 1
         ids, scores = columns["id"][places], columns["score"][places]
-        reported = Reported.of(partition, ends, count, ids, scores)
+        reported = Snapshots.of(partition, ends, count, ids, scores)
         if len(reported):
             self._last = reported
         return reported
 
-    def advance_gradually(self, to: int | None = None) -> Iterator[Reported]:
+    def advance_gradually(self, to: int | None = None) -> Iterator[Snapshots]:
         """``advance``; the driver feeds portions that are small enough."""
         yield self.advance(to)
 
@@ -439,7 +437,7 @@ class ArrivalOperator:
         """Remove the records that enter by the last of these moments; by partition, in the order of
         entering. What enters after it waits for the next arrival, which reports what it changes."""
         pending, score = self._pending, self._pending_score
-        last = np.full(self.partitions, _LONG_AGO if self._timed else -_LONG_AGO)
+        last = np.full(self.partitions, LONG_AGO if self._timed else -LONG_AGO)
         some = moment_from[1:] > moment_from[:-1]
         last[some] = moments[moment_from[1:][some] - 1]
         later = pending["when"] > last[pending["partition"]]

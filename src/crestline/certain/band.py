@@ -10,12 +10,12 @@ from typing import Any, Self
 import numpy as np
 
 from crestline.certain.steps import StepOperator
-from crestline.certain.waiting import Waiting
 from crestline.core import sound
-from crestline.core.asks import LONG_AGO, Agenda, Ask
-from crestline.core.operator import Reported, regrouped
+from crestline.core.sentinels import LONG_AGO
+from crestline.core.snapshots import Snapshots, regrouped
+from crestline.core.specs import Agenda, QuerySpec
 from crestline.core.window import FOREVER
-from crestline.kernels.skyband import (
+from crestline.kernels.certain.skyband import (
     CHANGES,
     COLUMNS,
     LIMIT,
@@ -28,6 +28,7 @@ from crestline.kernels.skyband import (
     K,
     advance_skyband,
 )
+from crestline.operators.waiting import Waiting
 from crestline.types import Bools, Floats, Ints
 
 _NONE = np.empty(0, np.int64)
@@ -41,14 +42,14 @@ class Band(StepOperator):
     )  # fmt: skip
 
     def __init__(
-        self, asks: dict[int, Ask], pane: int | None, agenda: Agenda | None = None
+        self, asks: dict[int, QuerySpec], pane: int | None, agenda: Agenda | None = None
     ) -> None:
         """``asks`` by their numbers; ``pane`` divides all their windows and moments, and is None
         where a result is due at every arrival."""
         self._set_up(list(asks), list(asks.values()), pane, agenda)
 
     def _set_up(
-        self, numbers: list[int], asks: Sequence[Ask | None], pane: int | None,
+        self, numbers: list[int], asks: Sequence[QuerySpec | None], pane: int | None,
         agenda: Agenda | None,
     ) -> None:  # fmt: skip
         #: Those that were removed are None.
@@ -70,13 +71,13 @@ class Band(StepOperator):
         StepOperator.__init__(self, *extent(self.live), pane)
 
     @property
-    def live(self) -> list[Ask]:
+    def live(self) -> list[QuerySpec]:
         """The asks that were not removed."""
         return [ask for ask in self.asks if ask is not None]
 
     # -- who asks -----------------------------------------------------------------------------
 
-    def join(self, number: int, ask: Ask) -> None:
+    def join(self, number: int, ask: QuerySpec) -> None:
         """Answer one ask more, which sees none of the records so far."""
         pane = self.panes.length
         if not self.panes.on_arrival:
@@ -146,9 +147,9 @@ class Band(StepOperator):
 
     # -- windows out --------------------------------------------------------------------------
 
-    def _advance(self, arrived: Waiting, offsets: Ints, until: Ints) -> Reported:
+    def _advance(self, arrived: Waiting, offsets: Ints, until: Ints) -> Snapshots:
         if self.partitions == 0:
-            return Reported.nothing()
+            return Snapshots.nothing()
         length = self.panes.length
         rows = _rows(self.asks, length, self.latest)
         moments_from, moments = np.zeros(len(rows) + 1, np.int64), _NONE
@@ -169,7 +170,7 @@ class Band(StepOperator):
         order = np.lexsort((partition, end, ask))
         offset, rows = regrouped(np.concatenate(([0], np.cumsum(count))), order)
         places, asker = places[rows], self.number[ask]
-        return Reported(
+        return Snapshots(
             partition[order], end[order], offset, id[places], score[places], ask=asker[order]
         )
 
@@ -247,7 +248,7 @@ class Band(StepOperator):
 
     @classmethod
     def restored(
-        cls, state: dict[str, Any], asks: Sequence[Ask | None], agenda: Agenda | None
+        cls, state: dict[str, Any], asks: Sequence[QuerySpec | None], agenda: Agenda | None
     ) -> Self:
         """The band whose ``state()`` this was; ``asks`` are those of all bands."""
         band = cls.__new__(cls)
@@ -294,20 +295,20 @@ class Band(StepOperator):
                 assert np.count_nonzero(panes == pane) <= self.k, ("S4", p, pane)
 
 
-def extent(asks: Sequence[Ask]) -> tuple[int, int | None]:
+def extent(asks: Sequence[QuerySpec]) -> tuple[int, int | None]:
     """The largest k and the widest window (None: nothing expires)."""
     known = [ask.width for ask in asks if ask.width is not None]
     return max(ask.k for ask in asks), max(known) if len(known) == len(asks) else None
 
 
-def joint_pane(panes: Sequence[int], asks: Sequence[Ask]) -> int:
+def joint_pane(panes: Sequence[int], asks: Sequence[QuerySpec]) -> int:
     """The longest pane that divides those given, and the windows and slides of the asks."""
     lengths = [n for ask in asks for n in (ask.width, ask.slide) if n is not None]
     starts = [ask.since for ask in asks if ask.since > LONG_AGO]
     return gcd(*panes, *lengths, *starts)
 
 
-def _rows(asks: Sequence[Ask | None], length: int, latest: int | None) -> Ints:
+def _rows(asks: Sequence[QuerySpec | None], length: int, latest: int | None) -> Ints:
     """The asks as the kernel wants them."""
     rows = np.zeros((len(asks), COLUMNS), np.int64)
     for a, ask in enumerate(asks):
@@ -323,9 +324,9 @@ def _rows(asks: Sequence[Ask | None], length: int, latest: int | None) -> Ints:
     return rows
 
 
-def _classes(asks: Sequence[Ask], length: int) -> tuple[Ints, Ints]:
-    """The asks by slide and by how their windows lie to it, as ``kernels.skyband._thin`` wants
-    them: within a class only those matter that no other exceeds in both width and k."""
+def _classes(asks: Sequence[QuerySpec], length: int) -> tuple[Ints, Ints]:
+    """The asks by slide and by how their windows lie to it, as ``kernels.certain.skyband._thin``
+    wants them: within a class only those matter that no other exceeds in both width and k."""
     found: dict[tuple[int, int], list[tuple[int, int]]] = {}
     for ask in asks:
         slide = 1 if ask.slide is None else ask.slide // length
@@ -343,7 +344,7 @@ def _classes(asks: Sequence[Ask], length: int) -> tuple[Ints, Ints]:
     return np.array(classes, np.int64), np.array(stairs, np.int64).T.copy()
 
 
-def _is_needed(asks: Sequence[Ask], length: int, done: int, panes: Ints, i: int) -> bool:
+def _is_needed(asks: Sequence[QuerySpec], length: int, done: int, panes: Ints, i: int) -> bool:
     """Whether record i of a band can be in an answer to come, by the definition."""
     for ask in asks:
         slide = 1 if ask.slide is None else ask.slide // length

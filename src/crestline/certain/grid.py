@@ -1,7 +1,7 @@
 """What TMA and SMA share: the whole window in a grid, and a view above it.
 
-Mouratidis, Bakiras, Papadias (SIGMOD 2006), the rivals of Yang et al. See ``kernels.grid`` for the
-structures. Invariants, checked by ``_check``:
+Mouratidis, Bakiras, Papadias (SIGMOD 2006), the rivals of Yang et al. See ``kernels.certain.grid``
+for the structures. Invariants, checked by ``_check``:
   G1  the grid holds exactly the records of the window, each in the cell of its score;
   G2  the view is sorted best first and its records are alive;
   G3  the view's first k are the top k of the window (TMA: the view is exactly those).
@@ -14,13 +14,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from crestline.certain.steps import StepOperator
-from crestline.certain.waiting import Waiting
 from crestline.core import sound
-from crestline.core.operator import Reported
-from crestline.kernels.grid import advance_grid
+from crestline.core.sentinels import LONG_AGO
+from crestline.core.snapshots import Snapshots
+from crestline.kernels.certain.grid import advance_grid
+from crestline.operators.waiting import Waiting
 from crestline.types import Ints
 
-_LONG_AGO = -(1 << 62)
 _NONE = -1
 
 
@@ -64,7 +64,7 @@ class GridOperator(StepOperator):
         # Until the first view is computed, everything belongs into it, or nothing.
         least = -np.inf if self.at_once else np.inf
         self._threshold = np.concatenate((self._threshold, np.full(more, least)))
-        self._done = np.concatenate((self._done, np.full(more, _LONG_AGO)))
+        self._done = np.concatenate((self._done, np.full(more, LONG_AGO)))
         self._filling = np.concatenate((self._filling, zeros))
         self._shown = np.concatenate((self._shown, np.zeros(more, np.bool_)))
         self._view_from = np.concatenate((self._view_from, np.full(more, self._view_from[-1])))
@@ -87,9 +87,9 @@ class GridOperator(StepOperator):
         self._cell_first = np.full(self.partitions * self._cells, _NONE)
         self._cell_last = np.full(self.partitions * self._cells, _NONE)
 
-    def _advance(self, arrived: Waiting, offsets: Ints, until: Ints) -> Reported:
+    def _advance(self, arrived: Waiting, offsets: Ints, until: Ints) -> Snapshots:
         if self.partitions == 0:
-            return Reported.nothing()
+            return Snapshots.nothing()
         if self._cells == 0 and len(arrived):
             self._lay_grid(arrived)
         self._make_room(len(arrived))
@@ -137,7 +137,7 @@ class GridOperator(StepOperator):
         self._free = free[:free_count].copy()
         self._view_from, self._views = view_from, views
         self.recomputed += recomputed
-        return Reported.of(partition, end, count, self._id[places], self._score[places])
+        return Snapshots.of(partition, end, count, self._id[places], self._score[places])
 
     def _make_room(self, needed: int) -> None:
         missing = needed - len(self._free)

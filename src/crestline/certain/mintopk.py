@@ -47,13 +47,12 @@ from typing import Any
 import numpy as np
 
 from crestline.certain.steps import StepOperator
-from crestline.certain.waiting import Waiting
 from crestline.core import sound
-from crestline.core.operator import Reported
-from crestline.kernels.mintopk import advance_mintopk
+from crestline.core.sentinels import LONG_AGO
+from crestline.core.snapshots import Snapshots
+from crestline.kernels.certain.mintopk import advance_mintopk
+from crestline.operators.waiting import Waiting
 from crestline.types import Bools, Ints
-
-_LONG_AGO = -(1 << 62)
 
 
 class MinTopK(StepOperator):
@@ -71,12 +70,12 @@ class MinTopK(StepOperator):
             self._shown = np.empty(0, np.bool_)
         last = self._listed[-1]
         self._listed = np.concatenate((self._listed, np.full(more, last)))
-        self._done = np.concatenate((self._done, np.full(more, _LONG_AGO)))
+        self._done = np.concatenate((self._done, np.full(more, LONG_AGO)))
         self._shown = np.concatenate((self._shown, np.zeros(more, np.bool_)))
 
-    def _advance(self, arrived: Waiting, offsets: Ints, until: Ints) -> Reported:
+    def _advance(self, arrived: Waiting, offsets: Ints, until: Ints) -> Snapshots:
         if self.partitions == 0:
-            return Reported.nothing()
+            return Snapshots.nothing()
         score = np.concatenate((self._score, arrived.score))
         tie = np.concatenate((self._tie, arrived.tie))
         pane = np.concatenate((self._pane, arrived.pane))
@@ -100,7 +99,7 @@ class MinTopK(StepOperator):
         )
         self._score, self._tie, self._pane = score[kept], tie[kept], pane[kept]
         self._id, self._dominators = id[kept], dominators[kept]
-        return Reported.of(partition, end, count, id[places], score[places])
+        return Snapshots.of(partition, end, count, id[places], score[places])
 
     def window_marks(self, partition: int = 0) -> list[tuple[int, int, int]]:
         """The paper's Figure 5: (id, starting mark, ending mark) for each record, best first.

@@ -23,8 +23,9 @@ from typing import Any, Self
 import numpy as np
 
 from crestline.core import sound
+from crestline.core.batch import Batch
 from crestline.core.errors import CrestlineError
-from crestline.core.operator import Reported
+from crestline.core.snapshots import Snapshots
 from crestline.types import Floats, Ints
 
 
@@ -47,13 +48,10 @@ class Naive:
         self.shown: dict[int, bool] = {}  # whether the partition's last snapshot held anything
         self.latest: dict[int, Ints] = {}
 
-    def observe(
-        self,
-        scores: Floats,
-        times: Ints | None = None,
-        partitions: Ints | None = None,
-        number_from: int | None = None,
-    ) -> Ints:
+    def observe(self, batch: Batch | Floats) -> Ints:
+        batch = Batch.of(batch)
+        scores, times, partitions = batch.scores, batch.times, batch.partitions
+        number_from = batch.number_from
         count = len(scores)
         self.timed = times is not None
         partition = np.zeros(count, np.int64) if partitions is None else np.asarray(partitions)
@@ -76,10 +74,10 @@ class Naive:
         self.id = np.append(self.id, id)
         return np.arange(count)
 
-    def advance_gradually(self, to: int | None = None) -> Iterator[Reported]:
+    def advance_gradually(self, to: int | None = None) -> Iterator[Snapshots]:
         yield self.advance(to)
 
-    def advance(self, to: int | None = None) -> Reported:
+    def advance(self, to: int | None = None) -> Snapshots:
         partitions: list[int] = []
         ends: list[int] = []
         tops: list[Ints] = []
@@ -99,7 +97,7 @@ class Naive:
             self.done[p] = limit
             needed[mine] = self.at[mine] >= self._needed_from(limit)
         places = np.concatenate(tops) if tops else np.empty(0, np.int64)
-        reported = Reported.of(
+        reported = Snapshots.of(
             np.array(partitions, np.int64),
             np.array(ends, np.int64),
             np.array([len(top) for top in tops], np.int64),

@@ -40,6 +40,7 @@ are keeps too many, not too few.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,8 @@ import numpy as np
 from crestline.certain.arrivals import LARGE_WINDOW, ArrivalOperator
 from crestline.certain.disorder import GROUPS, LENGTH, OrderWatch
 from crestline.core import sound
-from crestline.kernels.bands import PROBABLE, RELAXED
+from crestline.core.batch import Batch
+from crestline.kernels.certain.bands import PROBABLE, RELAXED
 from crestline.types import Floats, Ints
 
 #: Records that are judged together, and those that wait beside PA.
@@ -104,28 +106,21 @@ class PA(ArrivalOperator):
 
     # -- who answers --------------------------------------------------------------------------
 
-    def observe(
-        self,
-        scores: Floats,
-        times: Ints | None = None,
-        partitions: Ints | None = None,
-        number_from: int | None = None,
-    ) -> Ints:
+    def observe(self, batch: Batch | Floats) -> Ints:
+        batch = Batch.of(batch)
         if self._watch is None:
-            return super().observe(scores, times, partitions, number_from)
-        scores = np.ascontiguousarray(scores, np.float64)
+            return super().observe(batch)
         kept = []
         count = 0
-        for start in range(0, len(scores), _JUDGED):
-            part = slice(start, start + _JUDGED)
-            when = None if times is None else times[part]
-            whose = None if partitions is None else partitions[part]
-            self._judge(scores[part], when, whose)
-            first = None if number_from is None else number_from + count
-            found = super().observe(scores[part], when, whose, first)
-            count += len(found)
-            self._exactly += len(scores[part]) if self.exact_now else 0
-            kept.append(found + start)
+        for start in range(0, len(batch), _JUDGED):
+            part = batch[start : start + _JUDGED]
+            self._judge(part.scores, part.times, part.partitions)
+            if batch.number_from is not None:
+                part = replace(part, number_from=batch.number_from + count)
+            indices = super().observe(part)
+            count += len(indices)
+            self._exactly += len(part) if self.exact_now else 0
+            kept.append(indices + start)
         return np.concatenate([np.empty(0, np.int64), *kept])
 
     def _judge(self, scores: Floats, times: Ints | None, partitions: Ints | None) -> None:

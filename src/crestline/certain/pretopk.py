@@ -33,11 +33,11 @@ from typing import Any
 import numpy as np
 
 from crestline.certain.steps import StepOperator
-from crestline.certain.waiting import Waiting
 from crestline.core import sound
 from crestline.core.errors import CrestlineError
-from crestline.core.operator import Reported
-from crestline.kernels.pretopk import NEVER, advance_pretopk
+from crestline.core.snapshots import Snapshots
+from crestline.kernels.certain.pretopk import NEVER, advance_pretopk
+from crestline.operators.waiting import Waiting
 from crestline.types import Ints
 
 
@@ -70,7 +70,7 @@ class PreTopK(StepOperator):
         self._windows = np.concatenate((self._windows, np.full(more, self._windows[-1])))
         self._shown_end = np.concatenate((self._shown_end, np.full(more, NEVER)))
 
-    def _advance(self, arrived: Waiting, offsets: Ints, until: Ints) -> Reported:
+    def _advance(self, arrived: Waiting, offsets: Ints, until: Ints) -> Snapshots:
         score = np.concatenate((self._score, arrived.score))
         tie = np.concatenate((self._tie, arrived.tie))
         pane = np.concatenate((self._pane, arrived.pane))
@@ -101,7 +101,7 @@ class PreTopK(StepOperator):
         self._heaps = place[self._heaps]
         self._score, self._tie, self._pane = score[kept], tie[kept], pane[kept]
         self._id = id[kept]
-        return Reported.of(partition, end, count, id[places], score[places])
+        return Snapshots.of(partition, end, count, id[places], score[places])
 
     def _kept_ids(self) -> Ints:
         return self._id

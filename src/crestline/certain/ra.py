@@ -29,7 +29,7 @@ Algorithm 3 asks for one (3 candidates, limit 3).
 from __future__ import annotations
 
 from crestline.certain.arrivals import ArrivalOperator
-from crestline.kernels.bands import RELAXED
+from crestline.kernels.certain.bands import RELAXED
 
 
 class RA(ArrivalOperator):

@@ -5,12 +5,12 @@ default.
 nothing is dominated, and everything is kept.
 
 **Idea.** A record that k recent ones beat need not enter the band when it arrives, and not at all
-if k younger ones beat it when it leaves the buffer of recent records (see ``kernels.filters``). The
-filter is a probabilistic skyband of the buffer: its k best and so many candidates (Table V, with
-the buffer in place of the window) that it seldom runs short. A record below the threshold costs a
-comparison, on arrival and when it leaves; most do. Long batches are first looked at in blocks: what
-k records of the block before and k of the block after beat is passed over without touching the
-filter.
+if k younger ones beat it when it leaves the buffer of recent records (see
+``kernels.certain.filters``). The filter is a probabilistic skyband of the buffer: its k best and so
+many candidates (Table V, with the buffer in place of the window) that it seldom runs short. A
+record below the threshold costs a comparison, on arrival and when it leaves; most do. Long batches
+are first looked at in blocks: what k records of the block before and k of the block after beat is
+passed over without touching the filter.
 
 **Cost**: a comparison or two for most records; the band (RA's) gets about k of every ``buffer``
 records twice. Kept: the buffer's undecided records and a band of about k (1 + ln(n / buffer))
@@ -38,8 +38,8 @@ Blocks are ours: the same theorem, for whole batches.
 from __future__ import annotations
 
 from crestline.certain.arrivals import ArrivalOperator
-from crestline.kernels.bands import RELAXED
-from crestline.kernels.filters import PROBABLE as PROBABILISTIC_FILTER
+from crestline.kernels.certain.bands import RELAXED
+from crestline.kernels.certain.filters import PROBABLE as PROBABILISTIC_FILTER
 
 
 class RAPF(ArrivalOperator):

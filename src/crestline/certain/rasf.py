@@ -18,8 +18,8 @@ band is RA's: pruned only now and then.
 from __future__ import annotations
 
 from crestline.certain.arrivals import ArrivalOperator
-from crestline.kernels.bands import RELAXED
-from crestline.kernels.filters import STRICT as STRICT_FILTER
+from crestline.kernels.certain.bands import RELAXED
+from crestline.kernels.certain.filters import STRICT as STRICT_FILTER
 
 
 class RASF(ArrivalOperator):

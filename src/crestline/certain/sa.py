@@ -26,7 +26,7 @@ broken, so that "higher score" reads "ranks before".
 from __future__ import annotations
 
 from crestline.certain.arrivals import ArrivalOperator
-from crestline.kernels.bands import STRICT
+from crestline.kernels.certain.bands import STRICT
 
 
 class SA(ArrivalOperator):

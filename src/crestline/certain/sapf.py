@@ -16,8 +16,8 @@ record that gets through, and never one too many.
 from __future__ import annotations
 
 from crestline.certain.arrivals import ArrivalOperator
-from crestline.kernels.bands import STRICT
-from crestline.kernels.filters import PROBABLE as PROBABILISTIC_FILTER
+from crestline.kernels.certain.bands import STRICT
+from crestline.kernels.certain.filters import PROBABLE as PROBABILISTIC_FILTER
 
 
 class SAPF(ArrivalOperator):

@@ -18,8 +18,8 @@ SA's: O(M) for each record that gets through, and never one too many.
 from __future__ import annotations
 
 from crestline.certain.arrivals import ArrivalOperator
-from crestline.kernels.bands import STRICT
-from crestline.kernels.filters import RELAXED as RELAXED_FILTER
+from crestline.kernels.certain.bands import STRICT
+from crestline.kernels.certain.filters import RELAXED as RELAXED_FILTER
 
 
 class SARF(ArrivalOperator):

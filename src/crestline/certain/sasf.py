@@ -17,8 +17,8 @@ band is SA's: O(M) for each record that gets through, and never one too many.
 from __future__ import annotations
 
 from crestline.certain.arrivals import ArrivalOperator
-from crestline.kernels.bands import STRICT
-from crestline.kernels.filters import STRICT as STRICT_FILTER
+from crestline.kernels.certain.bands import STRICT
+from crestline.kernels.certain.filters import STRICT as STRICT_FILTER
 
 
 class SASF(ArrivalOperator):

@@ -57,9 +57,11 @@ from typing import Any, Self
 import numpy as np
 
 from crestline.certain.band import Band, joint_pane
-from crestline.core.asks import LONG_AGO, Agenda, Ask
+from crestline.core.batch import Batch
 from crestline.core.errors import CrestlineError
-from crestline.core.operator import Reported
+from crestline.core.sentinels import LONG_AGO
+from crestline.core.snapshots import Snapshots
+from crestline.core.specs import Agenda, QuerySpec
 from crestline.types import Bools, Floats, Ints
 
 #: Result rows that one portion of ``advance_gradually`` may hold, roughly.
@@ -73,32 +75,32 @@ _FINENESS = 8
 class SharedTopK:
     """The bands of several asks; see the module's text and ``core.operator.Operator``."""
 
-    def __init__(self, asks: Sequence[Ask], agenda: Agenda | None = None) -> None:
+    def __init__(self, asks: Sequence[QuerySpec], agenda: Agenda | None = None) -> None:
         """``agenda`` knows the moments of the asks that are ``scheduled``."""
         if not asks:
             raise CrestlineError("there must be something to ask for")
         arrivals = [_at_arrivals(ask) for ask in asks]
         if any(arrivals) != all(arrivals):
             raise CrestlineError("asks at every arrival share with their like only")
-        self.asks: list[Ask | None] = list(asks)
+        self.asks: list[QuerySpec | None] = list(asks)
         self.agenda = agenda
         #: All moments that the agenda may pick are multiples of it.
         self._unit = gcd(*(ask.frequency or 0 for ask in asks))
         self._bands: list[Band] = []
-        self._last = Reported.nothing()
+        self._last = Snapshots.nothing()
         self._ids: Ints | None = None  # those that are kept, once they have been collected
         self.seen = 0
         for number, ask in enumerate(asks):
             self._place(number, ask)
 
     @property
-    def live(self) -> list[Ask]:
+    def live(self) -> list[QuerySpec]:
         """The asks that were not removed."""
         return [ask for ask in self.asks if ask is not None]
 
     # -- who asks -----------------------------------------------------------------------------
 
-    def _place(self, number: int, ask: Ask) -> None:
+    def _place(self, number: int, ask: QuerySpec) -> None:
         """Let a band answer the ask: one of about the same width, or a new one."""
         pane = self._pane_of(ask)
         for band in self._bands:
@@ -110,12 +112,12 @@ class SharedTopK:
             band.begin_like(self._bands[0])
         self._bands.append(band)
 
-    def _pane_of(self, ask: Ask) -> int | None:
+    def _pane_of(self, ask: QuerySpec) -> int | None:
         if _at_arrivals(ask):
             return None
         return joint_pane([self._unit] if ask.scheduled else [], [ask])
 
-    def add(self, ask: Ask) -> int:
+    def add(self, ask: QuerySpec) -> int:
         """Answer one ask more from now on; ``since`` must be later than every record so far."""
         first = self._bands[0]
         if first.counts_records or _at_arrivals(ask) or _at_arrivals(self.live[0]):
@@ -145,15 +147,12 @@ class SharedTopK:
 
     # -- records in ---------------------------------------------------------------------------
 
-    def observe(
-        self,
-        scores: Floats,
-        times: Ints | None = None,
-        partitions: Ints | None = None,
-        number_from: int | None = None,
-    ) -> Ints:
+    def observe(self, batch: Batch | Floats) -> Ints:
         """Take records in, in any order as long as their windows have not been reported; see
         ``core.operator.Operator``."""
+        batch = Batch.of(batch)
+        scores, times, partitions = batch.scores, batch.times, batch.partitions
+        number_from = batch.number_from
         self._ids = None
         scores = np.ascontiguousarray(scores, np.float64)
         chosen = [band.choose(scores, times, partitions) for band in self._bands]
@@ -175,15 +174,15 @@ class SharedTopK:
 
     # -- windows out --------------------------------------------------------------------------
 
-    def advance(self, to: int | None = None) -> Reported:
+    def advance(self, to: int | None = None) -> Snapshots:
         """Report every window of every ask that ends by ``to``, ask by ask."""
         self._ids = None
-        reported = Reported.joined([band.advance(to) for band in self._bands])
+        reported = Snapshots.joined([band.advance(to) for band in self._bands])
         if len(reported):
             self._last = reported
         return reported
 
-    def advance_gradually(self, to: int | None = None) -> Iterator[Reported]:
+    def advance_gradually(self, to: int | None = None) -> Iterator[Snapshots]:
         """``advance``, in portions of about ``_PORTION`` result rows."""
         if to is None or self._bands[0].counts_records or _at_arrivals(self.live[0]):
             yield self.advance(to)
@@ -201,7 +200,7 @@ class SharedTopK:
         starts = [start for band in self._bands if (start := band.next_content()) is not None]
         return min(starts, default=None)
 
-    def finish(self, latest: int) -> Iterator[Reported]:
+    def finish(self, latest: int) -> Iterator[Snapshots]:
         """The end of a bounded stream whose last event is at ``latest``: every ask is answered up
         to its first window end after that."""
         ends = [(latest // ask.slide + 1) * ask.slide for ask in self.live if ask.slide is not None]
@@ -275,9 +274,9 @@ class SharedTopK:
     def from_state(cls, state: dict[str, Any], agenda: Agenda | None = None) -> Self:
         """The operator whose ``state()`` this was."""
         operator = cls.__new__(cls)
-        operator.asks = [None if ask is None else Ask(**ask) for ask in state["asks"]]
+        operator.asks = [None if ask is None else QuerySpec(**ask) for ask in state["asks"]]
         operator.agenda, operator._unit, operator.seen = agenda, state["unit"], state["seen"]
-        operator._ids, operator._last = None, Reported.nothing()
+        operator._ids, operator._last = None, Snapshots.nothing()
         operator._bands = [
             Band.restored(band, operator.asks, agenda) for band in state["bands"].values()
         ]
@@ -288,11 +287,11 @@ class SharedTopK:
             band._check()
 
 
-def _at_arrivals(ask: Ask) -> bool:
+def _at_arrivals(ask: QuerySpec) -> bool:
     return ask.slide is None and not ask.scheduled
 
 
-def _alike(band: Band, ask: Ask) -> bool:
+def _alike(band: Band, ask: QuerySpec) -> bool:
     """Whether the widths of the band and of the ask are about the same."""
     widths = [other.width for other in band.live]
     if ask.width is None or None in widths:

@@ -51,16 +51,16 @@ from crestline.certain.arrivals import LARGE_WINDOW
 from crestline.certain.probable import candidate_limit
 from crestline.core import sound
 from crestline.core.errors import CrestlineError
-from crestline.core.operator import Reported
-from crestline.kernels.bands import NEVER, PROBABLE, RELAXED, STRICT
-from crestline.kernels.scoring import (
+from crestline.core.snapshots import Snapshots
+from crestline.kernels.certain.bands import NEVER, PROBABLE, RELAXED, STRICT
+from crestline.kernels.certain.scoring import (
     COSINE,
     DISTANCE,
     HAVERSINE,
     WEIGHTED_DISTANCE,
     WEIGHTED_SUM,
 )
-from crestline.kernels.standing import (
+from crestline.kernels.certain.standing import (
     ACTIVE,
     BAND,
     BAND_FULL,
@@ -194,7 +194,7 @@ class StandingQueries:
         self._time = -NEVER
         self._slot_of: dict[int, int] = {}  # by number
         self._next_number = 0
-        # By slot; see ``kernels.standing``.
+        # By slot; see ``kernels.certain.standing``.
         self._number_of = np.empty(0, np.int64)
         self._table = np.empty((0, COLUMNS), np.int64)
         self._values = np.empty((0, VALUES))
@@ -385,7 +385,7 @@ class StandingQueries:
 
     # -- records ------------------------------------------------------------------------------
 
-    def observe(self, points: Floats, times: Ints | None = None) -> Reported:
+    def observe(self, points: Floats, times: Ints | None = None) -> Snapshots:
         """Take records in, in order of time; return, for each record, the answers it changed.
 
         ``partition`` is a query's number, ``end`` the number of records so far or, for queries on
@@ -410,15 +410,15 @@ class StandingQueries:
             raise CrestlineError("records must come in the order of their times")
         snapshots, numbers, scores = self._take(points, times)
         slot, end, count = np.ascontiguousarray(snapshots.reshape(-1, 3).T)
-        return _last_of_moments(Reported.of(self._number_of[slot], end, count, numbers, scores))
+        return _last_of_moments(Snapshots.of(self._number_of[slot], end, count, numbers, scores))
 
-    def _pass_by(self, points: Floats, times: Ints) -> Reported:
+    def _pass_by(self, points: Floats, times: Ints) -> Snapshots:
         """Records that no query sees: later queries see later records only."""
         if len(points):
             self.seen += len(points)
             self._time = int(times[-1])
             self._cursor[0] = self.seen
-        return Reported.nothing()
+        return Snapshots.nothing()
 
     def _take(self, points: Floats, times: Ints) -> tuple[Ints, Ints, Floats]:
         span = NEVER
@@ -684,7 +684,7 @@ def _within(size: Ints) -> Ints:
     return np.arange(int(ends[-1]) if len(ends) else 0) - np.repeat(ends - size, size)
 
 
-def _last_of_moments(reported: Reported) -> Reported:
+def _last_of_moments(reported: Snapshots) -> Snapshots:
     """Of several answers of a query at one time, the last: the others never were."""
     same = np.zeros(len(reported), np.bool_)
     same[:-1] = (reported.partition[1:] == reported.partition[:-1]) & (
@@ -696,7 +696,7 @@ def _last_of_moments(reported: Reported) -> Reported:
     rows = np.concatenate(
         [np.arange(reported.offset[i], reported.offset[i + 1]) for i in kept]
     ).astype(np.int64)
-    return Reported.of(
+    return Snapshots.of(
         reported.partition[kept],
         reported.end[kept],
         np.diff(reported.offset)[kept],

@@ -18,32 +18,21 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from crestline.certain.waiting import Waiting, order_of
 from crestline.core import sound
+from crestline.core.batch import Batch
 from crestline.core.errors import CrestlineError
-from crestline.core.operator import Reported
-from crestline.core.window import FOREVER, Panes
-from crestline.kernels.order import count_positions, is_ascending, pane_starts
-from crestline.kernels.select import select_groups, select_partitioned, select_runs
+from crestline.core.sentinels import LONG_AGO
+from crestline.core.snapshots import Snapshots
+from crestline.core.window import unit_panes
+from crestline.kernels.common.order import count_positions, is_ascending, pane_starts
+from crestline.kernels.common.select import select_groups, select_partitioned, select_runs
+from crestline.operators.waiting import Waiting, order_of
 from crestline.types import Bools, Floats, Ints
 
-_LONG_AGO = -(1 << 62)
 #: Waiting records are pruned again when they have doubled, but not below this number.
 _PRUNE_AT_LEAST = 4096
 #: Result rows that one portion of ``advance_gradually`` may hold, roughly.
 _PORTION = 1 << 20
-
-
-def unit_panes(window: int | None, slide: int | None) -> Panes:
-    """The panes of a window given in records or in units of time; None: unbounded, each arrival."""
-    if (window is not None and window < 1) or (slide is not None and slide < 1):
-        raise CrestlineError(f"window and slide must be at least 1, not {window} and {slide}")
-    if slide is None:
-        return Panes(1, window or FOREVER, 1, on_arrival=True)
-    if window is None:
-        return Panes(slide, FOREVER, 1)
-    g = int(np.gcd(window, slide))
-    return Panes(g, window // g, slide // g)
 
 
 class StepOperator(ABC):
@@ -69,28 +58,25 @@ class StepOperator(ABC):
         self.partitions = 0
         self.seen = 0
         self._timed: bool | None = None
-        self._closed = _LONG_AGO  # panes before this one accept no more records
-        self._content_until = _LONG_AGO  # no window that ends after this pane holds anything yet
+        self._closed = LONG_AGO  # panes before this one accept no more records
+        self._content_until = LONG_AGO  # no window that ends after this pane holds anything yet
         self._counts = np.zeros(0, np.int64)  # records so far, by partition (count windows)
         self._guess = np.array([-np.inf, 0.0])  # see select_runs: only speed depends on it
         self._wait = Waiting.empty()
         self._pruned_size = 0
-        self._last = Reported.nothing()
+        self._last = Snapshots.nothing()
 
     # -- records in ---------------------------------------------------------------------------
 
-    def observe(
-        self,
-        scores: Floats,
-        times: Ints | None = None,
-        partitions: Ints | None = None,
-        number_from: int | None = None,
-    ) -> Ints:
+    def observe(self, batch: Batch | Floats) -> Ints:
         """Take records in, in any order as long as their panes have not been reported.
 
         ``partitions`` are small integers from 0. Larger ids win ties until ``set_ties`` says
         otherwise. Returns the places of the records that wait; see ``core.operator.Operator``.
         """
+        batch = Batch.of(batch)
+        scores, times, partitions = batch.scores, batch.times, batch.partitions
+        number_from = batch.number_from
         scores = np.ascontiguousarray(scores, np.float64)
         kept, panes = self.choose(scores, times, partitions)
         if number_from is None:
@@ -205,7 +191,7 @@ class StepOperator(ABC):
 
     # -- windows out --------------------------------------------------------------------------
 
-    def advance(self, to: int | None = None) -> Reported:
+    def advance(self, to: int | None = None) -> Snapshots:
         """Report, in order, every window end up to and including ``to``.
 
         Counting windows take ``to`` from the records seen. With ``slide=None`` (every arrival) a
@@ -232,7 +218,7 @@ class StepOperator(ABC):
             self._last = reported
         return reported
 
-    def advance_gradually(self, to: int | None = None) -> Iterator[Reported]:
+    def advance_gradually(self, to: int | None = None) -> Iterator[Snapshots]:
         """``advance``, in portions of about ``_PORTION`` result rows.
 
         A stretch in which no window holds anything is passed over at once.
@@ -377,7 +363,7 @@ class StepOperator(ABC):
     def _sound_moments(self, what: str, done: Ints, holds: Bools) -> None:
         """Partitions have come as far as the operator has, and no further; those that hold nothing
         may not have begun."""
-        begun = done > _LONG_AGO
+        begun = done > LONG_AGO
         sound.require((begun | ~holds).all(), f"{what}: records of a time that never was")
         if self._timed and self.panes.on_arrival:
             sound.require((done <= self._closed).all(), f"{what} is ahead")
@@ -392,7 +378,7 @@ class StepOperator(ABC):
     # -- what an algorithm adds ---------------------------------------------------------------
 
     @abstractmethod
-    def _advance(self, arrived: Waiting, offsets: Ints, until: Ints) -> Reported:
+    def _advance(self, arrived: Waiting, offsets: Ints, until: Ints) -> Snapshots:
         """Handle all panes before ``until[p]``; ends are in panes."""
 
     @abstractmethod
@@ -424,5 +410,5 @@ class StepOperator(ABC):
     def _check_own(self) -> None: ...
 
 
-def _with_end(reported: Reported, end: Ints) -> Reported:
+def _with_end(reported: Snapshots, end: Ints) -> Snapshots:
     return replace(reported, end=end)

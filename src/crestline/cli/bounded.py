@@ -17,10 +17,10 @@ from crestline.cli.progress import RowsProgress, TasksProgress
 from crestline.cli.show import Shown
 from crestline.cli.summary import QuerySummary, RunSummary
 from crestline.core.unfinished import files
-from crestline.kernels.tiers import told_to, waited
+from crestline.kernels.jit.tiers import told_to, waited
 from crestline.local import BoundedRun
 from crestline.local.audit import Audit
-from crestline.local.gate import REJECTS
+from crestline.runtime.gate import REJECTS
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from crestline.cli.following import Run
     from crestline.cli.trades import Snapshot
     from crestline.language import Query
-    from crestline.local import Metrics
-    from crestline.local.rounds import Checkpoint, Round, Sink
+    from crestline.runtime.metrics import Metrics
+    from crestline.runtime.rounds import Checkpoint, Round, Sink
 
 QUERY = """\
 -- The 10 largest trades of the last minute, every 5 seconds.
@@ -132,9 +132,9 @@ def _draw(folder: Path, rows: pa.Table) -> str:
 
 def picture(rows: pa.Table) -> bytes:
     """How the ranks of the leading trades changed, as a PNG."""
-    from crestline.local import named_queries
-    from crestline.local.plotting import png, rank_figure
-    from crestline.local.rankings import rankings
+    from crestline.runtime.plotting import png, rank_figure
+    from crestline.runtime.queries import named_queries
+    from crestline.runtime.rankings import rankings
 
     (ranking,) = rankings({"query": rows}, named_queries(QUERY))
     title = "The 10 largest trades of the last minute, every 5 seconds"
@@ -174,7 +174,7 @@ def _follow(
     from crestline.cli.interrupts import polite
     from crestline.cli.parts import parts_of
     from crestline.core.unfinished import files
-    from crestline.local import named_queries
+    from crestline.runtime.queries import named_queries
 
     queries = named_queries(QUERY)
     (name,) = queries
@@ -215,7 +215,7 @@ def _checkpoint(folder: Path, queries: dict[str, Query], session: Any) -> Checkp
         from crestline.spark.follow import checkpoint_at
 
         return checkpoint_at(folder, queries)
-    from crestline.local.rounds import Checkpoint
+    from crestline.runtime.rounds import Checkpoint
 
     return Checkpoint.at(folder, queries)
 
@@ -304,7 +304,7 @@ def _shown(
     stack: ExitStack, trades: int, *, watched: bool
 ) -> tuple[Callable[[Round], None], Callable[[], None]]:
     """What to do with a round, and now and then, so that it is seen."""
-    from crestline.local import named_queries
+    from crestline.runtime.queries import named_queries
 
     if not watched:
         return _Printed(trades).take, lambda: None

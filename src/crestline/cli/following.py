@@ -23,10 +23,12 @@ from crestline.cli.plain import json_lines, tab_header, tab_lines
 from crestline.cli.summary import QuerySummary, RunSummary
 from crestline.core.errors import SourceError
 from crestline.core.unfinished import files
-from crestline.local import BoundedRun, Metrics
-from crestline.local.late import many_late
-from crestline.local.rounds import Checkpoint, Round, Sink, trigger_seconds, wait_for_files
+from crestline.local import BoundedRun
 from crestline.planner import plan
+from crestline.runtime.lateness import many_late
+from crestline.runtime.metrics import Metrics
+from crestline.runtime.rounds import Checkpoint, Round, Sink, trigger_seconds
+from crestline.sources.arrival import wait_for_files
 
 if TYPE_CHECKING:
     import pyarrow as pa

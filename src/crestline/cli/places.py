@@ -44,7 +44,7 @@ def check_run(
         else:
             outputs.append((option, Path(place)))
     if checkpoint is not None:
-        from crestline.local.rounds import IDENTITY
+        from crestline.runtime.rounds import IDENTITY
 
         note = Path(checkpoint, IDENTITY)
         for option, part in outputs:
@@ -102,7 +102,7 @@ def is_read(path: str, file: Path) -> bool:
 
 
 def _files_of(path: str) -> list[str]:
-    from crestline.local.sources import find_files
+    from crestline.sources import find_files
 
     try:
         return find_files(path, "")

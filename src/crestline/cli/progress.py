@@ -18,7 +18,7 @@ PATIENCE = 0.5
 
 def _waited() -> float:
     """Seconds in which kernels were compiled; imported late, since completion comes by here."""
-    from crestline.kernels.tiers import waited
+    from crestline.kernels.jit.tiers import waited
 
     return waited()
 

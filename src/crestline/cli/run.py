@@ -192,8 +192,8 @@ def run(
     choice = choose(engine, for_spark=for_spark, for_here=_only_here(streams, follow, here))
     from crestline.cli.places import check_run
     from crestline.cli.request import Request
-    from crestline.local import named_queries
-    from crestline.local.sources import with_paths
+    from crestline.runtime.queries import named_queries
+    from crestline.sources import with_paths
 
     request = Request(
         named_queries(text), streams, out, rejects, strict, as_json, quiet, show, master, settings,
@@ -219,7 +219,7 @@ def _check_options(
 
 def _only_here(streams: dict[str, str], follow: bool, option: str | None) -> str:
     """Why Spark cannot do what was asked, if so."""
-    from crestline.local.growing import grows_by_lines
+    from crestline.sources.growing import grows_by_lines
 
     if option is not None:
         return f"where {option} works"

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.text import Text
 
-from crestline.local.late import many_late
+from crestline.runtime.lateness import many_late
 
 if TYPE_CHECKING:
-    from crestline.local import Metrics
+    from crestline.runtime.metrics import Metrics
 
 _HINTS = {
     "score is NULL": "Is the first ORDER BY term the right column?",

@@ -8,7 +8,7 @@ import typer
 
 from crestline.cli.errors import Misuse
 
-#: As in ``local.rehearsal``, which takes a while to import.
+#: As in ``runtime.rehearsal``, which takes a while to import.
 _FAMILIES = ("steps", "arrivals", "uncertain", "incomplete", "shared")
 
 
@@ -44,9 +44,9 @@ def warm(
     for name in asked:
         if name not in _FAMILIES:
             raise Misuse(f"there is no family {name!r}: choose from {', '.join(_FAMILIES)}")
-    from crestline.kernels import store
-    from crestline.kernels.tiers import tell
-    from crestline.local.rehearsal import warm as warm_families
+    from crestline.kernels.jit import store
+    from crestline.kernels.jit.tiers import tell
+    from crestline.runtime.rehearsal import warm as warm_families
 
     folder = store.folder()
     if folder is None:

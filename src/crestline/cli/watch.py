@@ -26,8 +26,8 @@ from crestline.language.query import selected_names
 
 if TYPE_CHECKING:
     from crestline.language import Query
-    from crestline.local import Metrics
-    from crestline.local.rounds import Round
+    from crestline.runtime.metrics import Metrics
+    from crestline.runtime.rounds import Round
 
 #: Results of one round that are shown one after another, rows read from each, partitions kept.
 _STEPS, _ROWS, _PARTITIONS = 12, 4_000, 2_000

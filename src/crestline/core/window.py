@@ -23,6 +23,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import gcd
 
+from crestline.core.errors import CrestlineError
+
 #: The width, in panes, of a window from which nothing expires.
 FOREVER = 1 << 62
 
@@ -105,3 +107,15 @@ def counts_rows(window: Window) -> bool:
     return isinstance(window, RowsWindow) or (
         isinstance(window, UnboundedWindow) and window.on is None
     )
+
+
+def unit_panes(window: int | None, slide: int | None) -> Panes:
+    """The panes of a window given in records or in units of time; None: unbounded, each arrival."""
+    if (window is not None and window < 1) or (slide is not None and slide < 1):
+        raise CrestlineError(f"window and slide must be at least 1, not {window} and {slide}")
+    if slide is None:
+        return Panes(1, window or FOREVER, 1, on_arrival=True)
+    if window is None:
+        return Panes(slide, FOREVER, 1)
+    g = gcd(window, slide)
+    return Panes(g, window // g, slide // g)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import isfinite
 
 from crestline.core.errors import CrestlineError
-from crestline.kernels.combine import AVG, MAX, MIN, SUM, WEIGHTED_SUM, Rule
+from crestline.kernels.incomplete.combine import AVG, MAX, MIN, SUM, WEIGHTED_SUM, Rule
 
 _FUNCTIONS = {"SUM": SUM, "AVG": AVG, "MIN": MIN, "MAX": MAX, "WEIGHTED_SUM": WEIGHTED_SUM}
 #: Streams are remembered as the bits of an integer.

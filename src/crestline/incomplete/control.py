@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from crestline.core.sentinels import LONG_AGO
 from crestline.incomplete.part import Part
-from crestline.kernels.combine import Rule, Terms
-from crestline.kernels.control import in_class, missing
-from crestline.kernels.objects import LONG_AGO
-from crestline.kernels.sightings import (
+from crestline.kernels.incomplete.combine import Rule, Terms
+from crestline.kernels.incomplete.control import in_class, missing
+from crestline.kernels.incomplete.observations import (
     DONE,
     KTH,
     NUMBERS,

@@ -6,10 +6,11 @@ times the mean of the values there (the paper: the largest value). Intervals bet
 score become short, and far less is kept; what was forgotten too early may be missing in an answer.
 
 Of two streams i and j, ``|i| + |j| - |i or j|`` objects are on both, which sketches of Flajolet and
-Martin with a window estimate (``kernels.sketches``; with ``exact_counts`` they are counted, which
-keeps the window: to compare). Half of these, b, came on j first. An object that is on i and not on
-j is therefore one of ``|i| - b``, of which b will be on j. Where it was seen on several streams,
-the most hopeful of them counts. ``hope`` multiplies all of that: 2 keeps more and misses less.
+Martin with a window estimate (``kernels.incomplete.sketches``; with ``exact_counts`` they are
+counted, which keeps the window: to compare). Half of these, b, came on j first. An object that is
+on i and not on j is therefore one of ``|i| - b``, of which b will be on j. Where it was seen on
+several streams, the most hopeful of them counts. ``hope`` multiplies all of that: 2 keeps more and
+misses less.
 
 A control group (``incomplete.control``) tells which precision is to be expected.
 
@@ -41,8 +42,8 @@ from crestline.incomplete.combination import Combination
 from crestline.incomplete.control import ControlGroup
 from crestline.incomplete.eaa import EAA
 from crestline.incomplete.part import Part
-from crestline.kernels.sightings import COUNTED, DONE, Arrivals, chosen
-from crestline.kernels.sketches import chances
+from crestline.kernels.incomplete.observations import COUNTED, DONE, Arrivals, chosen
+from crestline.kernels.incomplete.sketches import chances
 from crestline.types import Floats, Ints
 
 #: Probabilities are estimated anew when so many times the values that are kept have come since.
@@ -195,7 +196,7 @@ class _Counted:
         self._rows = np.concatenate((self._rows, more), axis=1)
 
     def chances(self, streams: int, step: int) -> Floats:
-        """By pairs: see ``kernels.sketches.chances``."""
+        """By pairs: see ``kernels.incomplete.sketches.chances``."""
         self._rows = self._rows[:, self._rows[3] > step]
         _, whose = np.unique(self._rows[:2], axis=1, return_inverse=True)
         seen = np.zeros((int(whose.max(initial=-1)) + 1, streams))

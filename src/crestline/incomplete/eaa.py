@@ -8,14 +8,15 @@ than its best; dominated by k objects, it is forgotten.
 
 What is kept is exactly the k dominance set: no exact algorithm can keep less. The paper counts the
 dominators of each instance as values arrive, in three sorted lists. Here one pass over all
-instances from the newest to the oldest finds who is dominated (``kernels.dominance``), and it is
-made whenever a quarter has come anew: O(log k) a value instead of a scan of lists, for the same
-set.
+instances from the newest to the oldest finds who is dominated (``kernels.incomplete.dominance``),
+and it is made whenever a quarter has come anew: O(log k) a value instead of a scan of lists, for
+the same set.
 
 An object may come back to a stream when its value there has left the window: the best score of an
 instance then allows a new value on streams of older ones. With ``once`` it may not, as in the
 paper, and best scores are lower. Values are forgotten, but not that they were seen: a repeat would
-otherwise go unnoticed. That costs a few bytes a value (``kernels.guard``); ``trusting`` saves them.
+otherwise go unnoticed. That costs a few bytes a value (``kernels.incomplete.guard``); ``trusting``
+saves them.
 
 **Cost**: a search and a heap for each value that comes or goes, and O(log k + streams) for its
 share in the passes. **Keeps** a part of the window that grows with it: linearly, where the interval
@@ -42,7 +43,7 @@ import numpy as np
 
 from crestline.incomplete.operator import IncompleteOperator
 from crestline.incomplete.part import Part
-from crestline.kernels.dominance import sweep
+from crestline.kernels.incomplete.dominance import sweep
 from crestline.types import Floats
 
 #: Values are looked through again when a quarter has come anew, and this many.

@@ -27,12 +27,13 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from crestline.core import sound
+from crestline.core.batch import Batch
 from crestline.core.errors import CrestlineError
-from crestline.core.operator import Outlook, Reported, Sighting
+from crestline.core.sentinels import LONG_AGO
+from crestline.core.snapshots import ScoreBounds, Snapshots
 from crestline.incomplete.combination import Combination
 from crestline.types import Floats, Ints
 
-_LONG_AGO = -(1 << 62)
 _FIELDS = ("partition", "at", "value", "high", "low", "code", "stream", "id", "moment")
 
 #: Of the values of a partition.
@@ -59,7 +60,7 @@ class _Object:
 
     def __init__(self, id: int, code: int) -> None:
         self.id, self.code = id, code
-        self.until = _LONG_AGO
+        self.until = LONG_AGO
         self.visits: list[list[tuple[int, int]]] = []
         self.ends: dict[int, list[int]] = {}
 
@@ -74,7 +75,7 @@ class _Partition:
 
     def __init__(self) -> None:
         self.count = 0
-        self.done = _LONG_AGO
+        self.done = LONG_AGO
         self.at: list[int] = []
         self.value: list[float] = []
         self.object: list[int] = []
@@ -117,14 +118,11 @@ class Naive:
 
     # -- records in ---------------------------------------------------------------------------
 
-    def observe(
-        self,
-        scores: Floats,
-        times: Ints | None = None,
-        partitions: Ints | None = None,
-        number_from: int | None = None,
-        sighting: Sighting | None = None,
-    ) -> Ints:
+    def observe(self, batch: Batch | Floats) -> Ints:
+        batch = Batch.of(batch)
+        scores, times, partitions = batch.scores, batch.times, batch.partitions
+        number_from = batch.number_from
+        sighting = batch.observations
         if sighting is None:
             raise CrestlineError("say of which objects and on which streams these values are")
         self.timed, self.dated = times is not None, sighting.moment is not None
@@ -198,10 +196,10 @@ class Naive:
 
     # -- answers out --------------------------------------------------------------------------
 
-    def advance_gradually(self, to: int | None = None) -> Iterator[Reported]:
+    def advance_gradually(self, to: int | None = None) -> Iterator[Snapshots]:
         yield self.advance(to)
 
-    def advance(self, to: int | None = None) -> Reported:
+    def advance(self, to: int | None = None) -> Snapshots:
         wait = self.wait
         due = np.ones(len(wait["at"]), np.bool_)
         if self.timed and to is not None:
@@ -222,8 +220,8 @@ class Naive:
             part.done = max(part.done, limit)
             self._drop(part)
         together = [np.concatenate([np.empty(0), *(a[i] for *_, a in told)]) for i in range(1, 6)]
-        view = Outlook(together[1], together[2] > 0, together[3].astype(np.int64), together[4])
-        reported = Reported.of(
+        view = ScoreBounds(together[1], together[2] > 0, together[3].astype(np.int64), together[4])
+        reported = Snapshots.of(
             np.array([p for p, _, _ in told], np.int64),
             np.array([end for _, end, _ in told], np.int64),
             np.array([len(answer.object) for *_, answer in told], np.int64),
@@ -287,7 +285,7 @@ class Naive:
     def _bounds(self, end: int) -> tuple[int, int]:
         """The half-open range of times or positions that the window ending at ``end`` holds."""
         shift = 1 if self.slide is None and self.timed else 0
-        low = _LONG_AGO if self.window is None else end - self.window + shift
+        low = LONG_AGO if self.window is None else end - self.window + shift
         return low, end + shift
 
     def _answer(
@@ -312,7 +310,7 @@ class Naive:
         )
         seen = np.array([[x in found for x in streams] for found in visited])
         score, upper = _scores(self.combination, count, total, seen, streams)
-        latest = np.full(len(objects), _LONG_AGO)
+        latest = np.full(len(objects), LONG_AGO)
         np.maximum.at(latest, whose, moment)
         rival = -np.inf
         if len(objects) > self.k:

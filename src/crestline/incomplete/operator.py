@@ -1,8 +1,8 @@
 """What algorithms for incomplete streams have in common: records wait, steps pass, answers come.
 
 Records wait until their step is due, in the order of their times; then the kernels store them,
-partition by partition (``kernels.sightings``). What is stored differs: all of the window (``SLA``),
-or what can still matter (``EAA``), or probably so (``CORRELATED``).
+partition by partition (``kernels.incomplete.observations``). What is stored differs: all of the
+window (``SLA``), or what can still matter (``EAA``), or probably so (``CORRELATED``).
 
 Invariants, which hold whenever steps have passed: I1: nothing waits for a step that has passed.
 I2: every stored value is in the window. I3: values leave in the order in which they are stored, and
@@ -17,16 +17,17 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from crestline.certain.steps import unit_panes
 from crestline.core import sound
+from crestline.core.batch import Batch
 from crestline.core.errors import CrestlineError
-from crestline.core.operator import Outlook, Reported, Sighting, gathered
+from crestline.core.snapshots import ScoreBounds, Snapshots, gathered
+from crestline.core.window import unit_panes
 from crestline.incomplete.combination import MOST_STREAMS, Combination
 from crestline.incomplete.part import Part
-from crestline.kernels.combine import Terms, outlook
-from crestline.kernels.objects import BOUND, SCORE
-from crestline.kernels.order import is_ascending
-from crestline.kernels.sightings import (
+from crestline.kernels.common.order import is_ascending
+from crestline.kernels.incomplete.combine import Terms, outlook
+from crestline.kernels.incomplete.objects import BOUND, SCORE
+from crestline.kernels.incomplete.observations import (
     ACTIVE,
     ARRIVING,
     DONE,
@@ -97,19 +98,16 @@ class IncompleteOperator:
         self._wait = _nothing()
         self._wait_partition = np.empty(0, np.int64)
         self._repeats: list[Ints] = []
-        self._reported = Reported.nothing()
+        self._reported = Snapshots.nothing()
 
     # -- records in ---------------------------------------------------------------------------
 
-    def observe(
-        self,
-        scores: Floats,
-        times: Ints | None = None,
-        partitions: Ints | None = None,
-        number_from: int | None = None,
-        sighting: Sighting | None = None,
-    ) -> Ints:
+    def observe(self, batch: Batch | Floats) -> Ints:
         """Take values in, in the order of their times; all of them wait."""
+        batch = Batch.of(batch)
+        scores, times, partitions = batch.scores, batch.times, batch.partitions
+        number_from = batch.number_from
+        sighting = batch.observations
         if sighting is None:
             raise CrestlineError("say of which objects and on which streams these values are")
         if self._timed is None:
@@ -209,7 +207,7 @@ class IncompleteOperator:
     def _terms(self) -> Terms:
         return Terms(self._order, np.asarray(self.combination.weights, np.float64))
 
-    def advance(self, to: int | None = None) -> Reported:
+    def advance(self, to: int | None = None) -> Snapshots:
         """Report, in order, every window end up to and including ``to``."""
         if self._timed and to is None:
             raise CrestlineError("a window on time needs the time to advance to")
@@ -283,21 +281,21 @@ class IncompleteOperator:
     def _forget(self, part: Part, always: bool = False) -> None:
         """Let go of what cannot matter any more, if there is enough of it."""
 
-    def _collect(self, partitions: Ints, told: list[Told]) -> Reported:
+    def _collect(self, partitions: Ints, told: list[Told]) -> Snapshots:
         if not told:
-            return Reported.nothing()
+            return Snapshots.nothing()
         snapshots, steps, ids, numbers = gathered(told)
         panes = self.panes
         end = steps[0] if panes.on_arrival else steps[0] * (panes.slide * panes.length)
-        view = Outlook(numbers[1], numbers[2] > 0, numbers[3].astype(np.int64), numbers[4])
-        reported = Reported.of(
+        view = ScoreBounds(numbers[1], numbers[2] > 0, numbers[3].astype(np.int64), numbers[4])
+        reported = Snapshots.of(
             np.repeat(partitions, snapshots), end, steps[1], ids, numbers[0], outlook=view
         )
         if len(reported):
             self._reported = reported
         return reported
 
-    def advance_gradually(self, to: int | None = None) -> Iterator[Reported]:
+    def advance_gradually(self, to: int | None = None) -> Iterator[Snapshots]:
         """``advance``, in portions of about ``_PORTION`` result rows."""
         panes = self.panes
         if self._timed is not True or to is None or panes.on_arrival or self.only_changes:

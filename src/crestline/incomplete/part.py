@@ -7,19 +7,19 @@ from typing import Any
 import numpy as np
 
 from crestline.core import sound
-from crestline.kernels.combine import Rule, Terms
-from crestline.kernels.guard import ENTRY, copy_guard, new_guard
-from crestline.kernels.objects import (
+from crestline.core.sentinels import LONG_AGO
+from crestline.kernels.incomplete.combine import Rule, Terms
+from crestline.kernels.incomplete.guard import ENTRY, copy_guard, new_guard
+from crestline.kernels.incomplete.objects import (
     FREE,
     LISTED,
-    LONG_AGO,
     OBJECT,
     SIZES,
     STREAM,
     USED,
     enter_all,
 )
-from crestline.kernels.sightings import (
+from crestline.kernels.incomplete.observations import (
     ACTIVE,
     ARRIVING,
     DONE,
@@ -35,18 +35,20 @@ from crestline.kernels.sightings import (
     Shown,
     rebuild,
 )
-from crestline.kernels.sketches import BITS, MAPS, new_stamps
+from crestline.kernels.incomplete.sketches import BITS, MAPS, new_stamps
 from crestline.types import Ints
 
 #: What is told of observations and objects in a state: the rest is found again.
 _OBSERVED = ("value", "leaves", "at", "slot", "stream")
 _OBJECTS = ("high", "low", "code", "id", "hidden", "seen", "shown")
-#: Entries of ``edge``: see ``kernels.sightings`` and ``kernels.sorted_lists``.
+#: Entries of ``edge``: see ``kernels.incomplete.observations`` and
+# ``kernels.incomplete.sorted_lists``.
 _EDGE = 6
 
 
 class Part:
-    """The stored observations and objects of a partition; see ``kernels.sightings``."""
+    """The stored observations and objects of a partition; see
+    ``kernels.incomplete.observations``."""
 
     def __init__(
         self, streams: int, *, known: bool, guarded: bool, listed: bool, sketched: bool

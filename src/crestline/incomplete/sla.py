@@ -2,7 +2,7 @@
 
 The k best objects are found by the threshold algorithm of Fagin et al., but seldom: a view of more
 than k objects is kept up to date as values come and go, and only when it has lost too many of them
-is it filled anew from the lists (``kernels.sorted_lists``).
+is it filled anew from the lists (``kernels.incomplete.sorted_lists``).
 
 **Cost**: log n for each value that comes or goes, and a share in the fillings. **Keeps** the whole
 window: n values in two places each.
@@ -25,8 +25,8 @@ import numpy as np
 
 from crestline.incomplete.operator import IncompleteOperator
 from crestline.incomplete.part import Part
-from crestline.kernels.objects import SIZES, STREAM, VIEW
-from crestline.kernels.sorted_lists import FLOOR
+from crestline.kernels.incomplete.objects import SIZES, STREAM, VIEW
+from crestline.kernels.incomplete.sorted_lists import FLOOR
 
 
 class SLA(IncompleteOperator):

@@ -1,24 +1,18 @@
-"""The in-process engine: sources, plan, results, in one Python process."""
+"""The in-process engine: bounded runs, sessions, following, boards, in one Python process."""
 
 from __future__ import annotations
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from crestline.core.arrow import put_off_pandas
-
 if TYPE_CHECKING:
     from crestline.local.board import Board
-    from crestline.local.metrics import Metrics
-    from crestline.local.results import Results
-    from crestline.local.session import BoundedRun, Session, named_queries, run_bounded
+    from crestline.local.session import BoundedRun, Session, run_bounded
 
-__all__ = ["Board", "BoundedRun", "Metrics", "Results", "Session", "named_queries", "run_bounded"]
-
-put_off_pandas()  # before any module makes an array
+__all__ = ["Board", "BoundedRun", "Session", "run_bounded"]
 
 #: Loaded when first asked for: who runs a query needs no board.
-_HOMES = {"Board": "board", "Metrics": "metrics", "Results": "results"}
+_HOMES = {"Board": "board"}
 
 
 def __getattr__(name: str) -> Any:

@@ -16,8 +16,8 @@ import pyarrow as pa
 from crestline.core.errors import PlanError
 from crestline.language import Query
 from crestline.language.query import selected_names
-from crestline.local.metrics import Metrics
 from crestline.planner import plan
+from crestline.runtime.metrics import Metrics
 
 #: A result: the end of its window, and its partition.
 _Cell = tuple[Any, ...]

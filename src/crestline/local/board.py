@@ -31,16 +31,16 @@ from crestline.certain.standing import (
 )
 from crestline.core import sound
 from crestline.core.errors import PlanError, SourceError
-from crestline.core.operator import Reported
+from crestline.core.snapshots import Snapshots
 from crestline.core.state import pack, unpack
 from crestline.core.window import RowsWindow
-from crestline.kernels.changes import diff_snapshots
+from crestline.kernels.common.changes import diff_snapshots
 from crestline.language import Query, parse
 from crestline.language.ranking import Ranking, ranking_of
-from crestline.local.conforming import Misfit, Uses, conformed, widened
-from crestline.local.fitting import plain_type
-from crestline.local.gate import REJECTS, KeptMisfit, retyped, table_bytes, table_from
-from crestline.local.sources import source
+from crestline.runtime.conforming import Misfit, Uses, conformed, widened
+from crestline.runtime.fitting import plain_type
+from crestline.runtime.gate import REJECTS, CandidateMisfit, retyped, table_bytes, table_from
+from crestline.sources import source
 from crestline.types import Bools, Floats, Ints
 
 #: Recent records that all queries share, unless a window is too short for so many.
@@ -246,7 +246,7 @@ class Board:
                 if self._kept is not None:
                     self._kept = retyped(self._kept, wide)
                 self._schema = wide
-            except KeptMisfit:
+            except CandidateMisfit:
                 pass  # the column stays as it is, and what does not fit is set aside
         return conformed(table, self._schema, table.column_names, uses)
 
@@ -332,7 +332,7 @@ class Board:
 
     # -- rows ---------------------------------------------------------------------------------
 
-    def _remember(self, table: pa.Table, first: int, reported: Reported) -> None:
+    def _remember(self, table: pa.Table, first: int, reported: Snapshots) -> None:
         """Keep the columns of records that are told of now or may be later; no others."""
         assert self._standing is not None
         names = list(dict.fromkeys(str(c.expression.column) for p in self._posted.values()
@@ -352,7 +352,7 @@ class Board:
         self._kept = self._kept.combine_chunks()
         self._numbers = np.concatenate((self._numbers[old], numbers[new]))
 
-    def _changes(self, reported: Reported) -> pa.Table:
+    def _changes(self, reported: Snapshots) -> pa.Table:
         if len(reported) == 0:
             return self._empty()
         reported = reported.ordered(np.lexsort((reported.end, reported.partition)))

@@ -22,14 +22,14 @@ from crestline.core.errors import SourceError, StateError
 from crestline.core.state import pack, unpack
 from crestline.core.unfinished import files
 from crestline.language import Query
-from crestline.local.doubt import refuse_rules_above_one
-from crestline.local.gate import retyped
-from crestline.local.growing import Growing, growing
-from crestline.local.merging import tagged_schema
-from crestline.local.rounds import Checkpoint, Round, Sink, trigger_seconds
 from crestline.local.session import tagged_batches
-from crestline.local.several import Several
-from crestline.local.sources import Source
+from crestline.runtime.gate import retyped
+from crestline.runtime.rounds import Checkpoint, Round, Sink, trigger_seconds
+from crestline.runtime.stream_run import StreamRun
+from crestline.runtime.uncertainty import refuse_rules_above_one
+from crestline.sources import Source
+from crestline.sources.growing import Growing, growing
+from crestline.sources.merging import tagged_schema
 
 #: The file of a checkpoint that holds the state.
 _STATE = "state.bin"
@@ -49,7 +49,7 @@ class Follow:
     trigger: str = "1 second"
     strict: bool = False
     checkpoint: Checkpoint | None = None
-    _run: Several | None = field(default=None, init=False)
+    _run: StreamRun | None = field(default=None, init=False)
     _inputs: dict[str, Growing] = field(default_factory=dict, init=False)
     _number: int = field(default=0, init=False)
     _due: float = field(default=0.0, init=False)
@@ -69,7 +69,7 @@ class Follow:
         with sound.reading(pa.ArrowException):
             known = unpack(saved.read_bytes())
             self._number = known["round"]
-            self._run = Several.from_state(self.queries, known["run"], strict=self.strict)
+            self._run = StreamRun.from_state(self.queries, known["run"], strict=self.strict)
             positions: dict[str, Any] = known["inputs"]
         return positions
 
@@ -123,13 +123,13 @@ class Follow:
         self._number += 1
         self._remember(run)
 
-    def _begin(self, query: Query, given: Source) -> Several:
+    def _begin(self, query: Query, given: Source) -> StreamRun:
         schema = given.schema
         if query.combine is not None and query.others:
             schema = tagged_schema(schema, query.combine.across)
-        return Several(self.queries, schema, typed=given.typed, strict=self.strict)
+        return StreamRun(self.queries, schema, typed=given.typed, strict=self.strict)
 
-    def _remember(self, run: Several) -> None:
+    def _remember(self, run: StreamRun) -> None:
         if self.checkpoint is None:
             return
         inputs = {name: stream.position() for name, stream in self._inputs.items()}
@@ -148,7 +148,7 @@ class Follow:
             ) from error
 
 
-def _batches(given: Source, run: Several, query: Query, name: str) -> Iterator[Any]:
+def _batches(given: Source, run: StreamRun, query: Query, name: str) -> Iterator[Any]:
     if query.others:
         return tagged_batches(given, run, query, name)
     missing = [column for column in run.columns if column not in given.schema.names]

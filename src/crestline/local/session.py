@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import wraps
 from html import escape
-from itertools import chain, count, islice
-from pathlib import Path
+from itertools import chain, islice
 from threading import RLock
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -22,19 +20,21 @@ from crestline.core.errors import CrestlineError, PlanError, SourceError
 from crestline.core.order import sort_codes
 from crestline.core.state import pack, unpack
 from crestline.core.window import counts_rows
-from crestline.language import Query, parse_all
+from crestline.language import Query
 from crestline.local.audit import Audit
-from crestline.local.gate import REJECTS, retyped
-from crestline.local.joining import moment
-from crestline.local.late import warn_of_late
-from crestline.local.merging import merged, merging_key, tagged, tagged_schema
-from crestline.local.metrics import Metrics
-from crestline.local.projection import columns_of, resolve
-from crestline.local.results import Results, together
-from crestline.local.several import Several
-from crestline.local.sources import Source, is_path, is_paths, source
-from crestline.local.views import Named
 from crestline.planner import explain, plan
+from crestline.runtime.gate import REJECTS, retyped
+from crestline.runtime.joining import moment
+from crestline.runtime.lateness import warn_of_late
+from crestline.runtime.metrics import Metrics
+from crestline.runtime.projection import resolve
+from crestline.runtime.queries import named_queries, stream_of
+from crestline.runtime.results import Results, together
+from crestline.runtime.stream_run import StreamRun
+from crestline.runtime.views import Named
+from crestline.sources import Source, source
+from crestline.sources.grouping import read_together
+from crestline.sources.merging import merged, tagged, tagged_schema
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -79,29 +79,6 @@ def _in_order(table: pa.Table, query: Query) -> pa.Table:
     return table.take(np.lexsort(keys[::-1]))
 
 
-def named_queries(
-    query: str | Query, name: str | None = None, taken: Mapping[str, Query] | None = None
-) -> dict[str, Query]:
-    """The queries of a text by their names: ``query``, or ``query_1`` and so on, where they have
-    none. A single one may be called ``name``; names that are ``taken`` are not given again."""
-    queries = (query,) if isinstance(query, Query) else parse_all(query)
-    known = {} if taken is None else taken
-    if name is not None and len(queries) > 1:
-        raise PlanError(f"there are {len(queries)} queries, which cannot all be called {name}")
-    named: dict[str, Query] = {}
-    for number, single in enumerate(queries, 1):
-        called = name or single.name
-        if called is None and len(queries) == 1 and not known:
-            called = "query"
-        if called is None:
-            number = next(n for n in count(number + len(known)) if f"query_{n}" not in known)
-            called = f"query_{number}"
-        if called in named or called in known:
-            raise PlanError(f"two queries are called {called}: name them apart")
-        named[called] = single
-    return named
-
-
 class BoundedRun:
     """Queries over their streams from beginning to end: iterate over it to get the names of queries
     and tables of their results."""
@@ -117,15 +94,15 @@ class BoundedRun:
         """``progress`` is called with the number of records read so far; what ``silent`` queries
         set aside is not told."""
         self._progress, self._silent = progress, silent
-        self._reads: list[tuple[Source, Several | None, list[str]]] = []
+        self._reads: list[tuple[Source, StreamRun | None, list[str]]] = []
         for group in read_together(queries, streams):
             first = next(iter(group.values()))
             for query in group.values():
                 plan(query)
             given = source_of(first, streams)
-            several: Several | None = None  # an empty file has not even columns
+            several: StreamRun | None = None  # an empty file has not even columns
             if given.schema.names:
-                several = Several(
+                several = StreamRun(
                     group, given.schema, typed=given.typed, strict=strict, bounded=True,
                     variants=given.variants,
                 )  # fmt: skip
@@ -134,7 +111,7 @@ class BoundedRun:
         #: How many records there are to read, if that is known.
         self.rows = None if None in known else sum(rows for rows in known if rows is not None)
 
-    def _of(self, name: str) -> Several | None:
+    def _of(self, name: str) -> StreamRun | None:
         return next(several for _, several, names in self._reads if name in names)
 
     def schema_of(self, name: str) -> pa.Schema:
@@ -174,51 +151,6 @@ class BoundedRun:
             several.add_rejects(given.rejects())
             yield from several.finish()
             before += several.rows_in
-
-
-def read_together(
-    queries: Mapping[str, Query], streams: Mapping[str, Any]
-) -> list[dict[str, Query]]:
-    """Queries that share a read: those on one stream, or on the same inputs in the same order. Of
-    text files a record may be bad for one query and good for another that does not read the column:
-    there, those with the same columns, or with all."""
-    groups: dict[Any, dict[str, Query]] = {}
-    for name, query in queries.items():
-        key: tuple[Any, ...] = (query.stream.casefold(), merging_key(query))
-        if any(is_text(stream_of(query, streams, stream)) for stream in query.inputs):
-            named = () if query.star is not None else columns_of(query)
-            key = (*key, query.star is None, frozenset(column.casefold() for column in named))
-        groups.setdefault(key, {})[name] = query
-    _check_repeatable(groups.values(), streams)
-    return list(groups.values())
-
-
-def _check_repeatable(groups: Iterable[dict[str, Query]], streams: Mapping[str, Any]) -> None:
-    """Raise SourceError if what can be read only once would have to be read again."""
-    read: set[str] = set()
-    for group in groups:
-        query = next(iter(group.values()))
-        for name in query.inputs:
-            data = stream_of(query, streams, name)
-            once = isinstance(data, pa.RecordBatchReader | Iterator)
-            if once and name.casefold() in read:
-                raise SourceError(
-                    f"the stream {name!r} can be read only once, but queries put it in order with"
-                    " different inputs: give a table or a path, or run them one by one"
-                )
-            read.add(name.casefold())
-
-
-def is_text(data: Any) -> bool:
-    """Whether a stream is read from text files, where types are only inferred."""
-    if is_paths(data):
-        return any(is_text(path) for path in data)
-    if not is_path(data):
-        return False
-    if os.fspath(data).endswith((".parquet", ".pq")):
-        return False
-    folder = Path(os.fspath(data))
-    return not (folder.is_dir() and any(folder.rglob("*.parquet")))
 
 
 def _alone(method: Callable[Concatenate[Session, P], R]) -> Callable[Concatenate[Session, P], R]:
@@ -261,7 +193,7 @@ class Session:
         self._broken: str | None = None
         self._closed = False
         self._waiting = dict(queries)  # queries whose stream has not been seen yet
-        self._runs: dict[str, Several] = {}
+        self._runs: dict[str, StreamRun] = {}
         self._rejects = REJECTS.empty_table()
         self._warned = False  # that many records come late
         #: What became of queries that came and went while records were pushed, in sentences.
@@ -277,8 +209,8 @@ class Session:
                 self._waiting = {n: q for n, q in self._waiting.items() if n not in mine}
             self.log = list(state["log"])
 
-    def _run_from(self, queries: dict[str, Query], state: dict[str, Any]) -> Several:
-        return Several.from_state(
+    def _run_from(self, queries: dict[str, Query], state: dict[str, Any]) -> StreamRun:
+        return StreamRun.from_state(
             queries, state, strict=self._strict, keep_rejects=self._keep_rejects
         )
 
@@ -420,19 +352,19 @@ class Session:
             raise SourceError(f"say which stream this is: the queries read {which}")
         raise SourceError(f"no query reads the stream {stream!r}: they read {which}")
 
-    def _begin(self, key: str, query: Query, given: Source) -> Several:
+    def _begin(self, key: str, query: Query, given: Source) -> StreamRun:
         mine = {n: q for n, q in self._waiting.items() if _run_key(q) == key}
         schema = given.schema
         if query.combine is not None and query.others:
             schema = tagged_schema(schema, query.combine.across)
-        run = Several(
+        run = StreamRun(
             mine, schema, typed=given.typed, strict=self._strict, keep_rejects=self._keep_rejects
         )
         self._runs[key] = run
         self._waiting = {n: q for n, q in self._waiting.items() if n not in mine}
         return run
 
-    def _table(self, run: Several, rows: list[Named]) -> pa.Table:
+    def _table(self, run: StreamRun, rows: list[Named]) -> pa.Table:
         """The rows of all queries, NULL where one lacks a column; also what was noted of types."""
         self.log += [note for note in run.notes if note not in self.log]
         empty = [run.schema_of(name).empty_table() for name in run.queries]
@@ -519,7 +451,7 @@ class Session:
         known = ", ".join(self.queries) or "none"
         raise PlanError(f"there is no query {name}: the queries that stand are {known}")
 
-    def _note_plans(self, run: Several) -> None:
+    def _note_plans(self, run: StreamRun) -> None:
         """Tell what was planned anew, once."""
         self.log += [sentence for sentence in run.plans if sentence not in self.log]
 
@@ -594,7 +526,7 @@ def _run_key(query: Query) -> str:
     return "\0".join((*query.inputs, query.combine.across.casefold()))
 
 
-def tagged_batches(given: Source, run: Several, query: Query, stream: str) -> Iterator[pa.Table]:
+def tagged_batches(given: Source, run: StreamRun, query: Query, stream: str) -> Iterator[pa.Table]:
     """The batches of one of several inputs, as the run wants them."""
     assert query.combine is not None
     named = query.combine.across
@@ -614,7 +546,7 @@ def tagged_batches(given: Source, run: Several, query: Query, stream: str) -> It
 class _Part:
     """What one run is to take in of what was pushed."""
 
-    run: Several
+    run: StreamRun
     batches: Iterator[pa.Table | pa.RecordBatch]
     typed: bool
 
@@ -631,24 +563,10 @@ def source_of(query: Query, streams: Mapping[str, Any]) -> Source:
     return merged(query, inputs) if query.others else inputs[query.stream]
 
 
-def stream_of(query: Query, streams: Mapping[str, Any], name: str | None = None) -> Any:
-    """What the query's stream stands for; ``name`` says which one of several."""
-    name = query.stream if name is None else name
-    if name in streams:
-        return streams[name]
-    alike = [given for given in streams if given.casefold() == name.casefold()]
-    if len(alike) == 1:
-        return streams[alike[0]]
-    given = ", ".join(map(repr, streams)) or "none"
-    raise SourceError(f"the query reads the stream {name!r}, but the streams given are {given}")
-
-
 __all__ = [
     "BoundedRun",
     "Session",
-    "named_queries",
     "run_bounded",
     "source_of",
-    "stream_of",
     "tagged_batches",
 ]

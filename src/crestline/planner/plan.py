@@ -46,7 +46,7 @@ class Plan:
 
     def operator(self, *, shard: bool = False) -> Operator:
         """A fresh operator; window and slide in records or microseconds. A ``shard`` sees some of
-        the objects, and reports one more than it is asked for: see ``local.shards``."""
+        the objects, and reports one more than it is asked for: see ``runtime.shards``."""
         window = self.query.window
         width: int | None
         slide: int | None

@@ -21,9 +21,10 @@ from math import gcd
 from typing import Any, cast
 
 from crestline.certain.shared import SharedTopK
-from crestline.core.asks import LONG_AGO, Ask, SharedOperator
 from crestline.core.display import cell
 from crestline.core.errors import PlanError
+from crestline.core.sentinels import LONG_AGO
+from crestline.core.specs import QuerySpec, SharedOperator
 from crestline.core.window import RangeWindow, RowsWindow, UnboundedWindow, Window, counts_rows
 from crestline.language import Query
 from crestline.planner.catalogue import reports_every_arrival
@@ -94,7 +95,7 @@ class SharedPlan:
     def demands(self) -> list[Demand]:
         return [demand_of(name, query) for name, query in self.scheduled.items()]
 
-    def ask(self, name: str, since: int = LONG_AGO) -> Ask:
+    def ask(self, name: str, since: int = LONG_AGO) -> QuerySpec:
         """What a query asks of the operator."""
         return ask_of(self.queries[name], since)
 
@@ -226,9 +227,9 @@ def why_alone(query: Query) -> str | None:
     return None
 
 
-def ask_of(query: Query, since: int = LONG_AGO) -> Ask:
+def ask_of(query: Query, since: int = LONG_AGO) -> QuerySpec:
     asked = query.probability
-    return Ask(
+    return QuerySpec(
         query.k,
         _width(query.window),
         _slide(query),

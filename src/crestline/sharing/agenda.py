@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from crestline.core import sound
-from crestline.core.asks import Executions
 from crestline.core.errors import CrestlineError
+from crestline.core.specs import Executions
 from crestline.sharing.demand import Demand
 from crestline.sharing.schedule import Schedule
 from crestline.types import Ints

@@ -39,8 +39,8 @@ from typing import Any
 import numpy as np
 
 from crestline.core import sound
-from crestline.core.asks import LONG_AGO
 from crestline.core.errors import CrestlineError
+from crestline.core.sentinels import LONG_AGO
 from crestline.sharing.demand import Demand
 from crestline.sharing.era import Era, Moments
 from crestline.sharing.plan import Execution, ExecutionPlan

@@ -21,15 +21,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from crestline.core.errors import RecordError, SourceError
+from crestline.core.sentinels import LONG_AGO
 from crestline.language import Query, in_full
-from crestline.local import Metrics, Results
-from crestline.local.doubt import refuse_rules_above_one
-from crestline.local.fold import LONG_AGO
-from crestline.local.gate import REJECTS
-from crestline.local.projection import columns_of, resolve
-from crestline.local.session import read_together, stream_of
-from crestline.local.sources import Source, is_path, is_paths, source
 from crestline.planner import arrange
+from crestline.runtime.gate import REJECTS
+from crestline.runtime.metrics import Metrics
+from crestline.runtime.projection import columns_of, resolve
+from crestline.runtime.queries import stream_of
+from crestline.runtime.results import Results
+from crestline.runtime.uncertainty import refuse_rules_above_one
+from crestline.sources import Source, is_path, is_paths, source
+from crestline.sources.grouping import read_together
 from crestline.spark.failures import explaining
 from crestline.spark.files import (
     BAD_COLUMN,

@@ -17,9 +17,9 @@ import pyarrow as pa
 
 from crestline.core.errors import PlanError
 from crestline.language import Query
-from crestline.local.projection import check_role_types, columns_of, resolve, roles
-from crestline.local.rows import RowBuilder
 from crestline.planner import Bundle
+from crestline.runtime.projection import check_role_types, columns_of, resolve, roles
+from crestline.runtime.rows import RowBuilder
 from crestline.spark.spread import by_object, spread_by
 from crestline.spark.stages import Member
 

@@ -1,6 +1,6 @@
 """Files read by Spark as the in-process engine reads them: same records, types and rejects.
 
-The driver looks at the files as ``crestline.local.sources`` does: which they are, their columns and
+The driver looks at the files as ``crestline.sources`` does: which they are, their columns and
 types, and for text the dialect that DuckDB sniffs in each. Spark only reads: files that share a
 layout become one scan (``crestline.spark.formats``), and the scans one frame. Text is read as text
 and cast inside Catalyst by expressions that follow DuckDB's rules rather than Spark's.
@@ -23,7 +23,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from crestline.core.errors import SourceError
-from crestline.local.sources import (
+from crestline.sources import (
     compression,
     encoding_of,
     ending_of,

@@ -16,10 +16,10 @@ import pyarrow as pa
 
 from crestline.core.errors import PlanError
 from crestline.language import Query
-from crestline.local.merging import merged
-from crestline.local.projection import columns_of, resolve
-from crestline.local.session import stream_of
-from crestline.local.sources import Source
+from crestline.runtime.projection import columns_of, resolve
+from crestline.runtime.queries import stream_of
+from crestline.sources import Source
+from crestline.sources.merging import merged
 from crestline.spark.catalyst import arrow_schema
 from crestline.spark.files import BAD_COLUMN, BAD_REASON, BAD_VALUE, CHUNK, INPUT_BITS, FileStream
 from crestline.spark.formats.scan import column_named

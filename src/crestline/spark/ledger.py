@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from crestline.core.window import RangeWindow
-from crestline.kernels.order import pane_starts
+from crestline.kernels.common.order import pane_starts
 from crestline.language import Query
 from crestline.types import Ints
 

@@ -13,9 +13,9 @@ import pyarrow as pa
 from crestline.core.order import sort_codes
 from crestline.core.window import RangeWindow, RowsWindow, counts_rows
 from crestline.language import Query
-from crestline.local import Metrics
-from crestline.local.gate import table_from
-from crestline.local.shards import merged
+from crestline.runtime.gate import table_from
+from crestline.runtime.metrics import Metrics
+from crestline.runtime.shards import merged
 from crestline.spark.stages import LEDGER, TRAVELLING, Member
 
 

@@ -22,8 +22,8 @@ import pyarrow as pa
 
 from crestline.core.errors import PlanError
 from crestline.language import Query, in_full
-from crestline.local import named_queries
 from crestline.planner import Bundle, arrange
+from crestline.runtime.queries import named_queries
 from crestline.spark.catalyst import Projected, arrow_schema, project
 from crestline.spark.inputs import one_frame
 from crestline.spark.spread import spread_by

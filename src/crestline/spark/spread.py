@@ -1,14 +1,14 @@
 """By what records are spread over buckets, each of which has a state of its own.
 
 A query with PARTITION BY is spread by its partitions. One with COMBINE is spread by its objects as
-well, where answers about some of the objects can be merged (``local.shards``); any other query has
-all its records in one bucket.
+well, where answers about some of the objects can be merged (``runtime.shards``); any other query
+has all its records in one bucket.
 """
 
 from __future__ import annotations
 
-from crestline.local.shards import can_be_split
 from crestline.planner import Plan, SharedPlan
+from crestline.runtime.shards import can_be_split
 
 
 def spread_by(plan: Plan | SharedPlan) -> tuple[str, ...]:

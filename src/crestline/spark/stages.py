@@ -27,17 +27,18 @@ import numpy as np
 import pyarrow as pa
 
 from crestline.core.errors import StateError
+from crestline.core.sentinels import LONG_AGO
 from crestline.core.state import pack, unpack
 from crestline.core.window import counts_rows
-from crestline.kernels.order import find_late, is_ascending
+from crestline.kernels.common.order import find_late, is_ascending
 from crestline.language import Query, parse
-from crestline.local.fold import LONG_AGO, Fold, reject_late
-from crestline.local.gate import REJECTS, Admitted, Gate, Rejects, table_bytes, table_from
-from crestline.local.late import delay_of
-from crestline.local.rehearsal import MANY, family_of, warm
-from crestline.local.shards import merged
-from crestline.local.views import Named
 from crestline.planner import Bundle, SharedPlan
+from crestline.runtime.executor import BundleExecutor, reject_late
+from crestline.runtime.gate import REJECTS, AdmittedBatch, Gate, Rejects, table_bytes, table_from
+from crestline.runtime.lateness import delay_of
+from crestline.runtime.rehearsal import MANY, family_of, warm
+from crestline.runtime.shards import merged
+from crestline.runtime.views import Named
 from crestline.spark.ledger import Ledger, slides_of
 from crestline.types import Ints
 
@@ -93,12 +94,14 @@ class Member:
         """The query, or what its queries have in common."""
         return self.bundle.plan.query
 
-    def fold(self, rejects: Rejects, gathering: bool = False, bounded: bool = False) -> Fold:
+    def fold(
+        self, rejects: Rejects, gathering: bool = False, bounded: bool = False
+    ) -> BundleExecutor:
         schema = self.schema
         if gathering:
             schema = schema.append(pa.field("bucket", pa.int32()))
             schema = schema.append(pa.field("chunk", pa.int64()))
-        return Fold(
+        return BundleExecutor(
             self.bundle, schema, rejects=rejects, texts=self.texts, shard=self.shards,
             bounded=bounded,
         )  # fmt: skip
@@ -273,7 +276,7 @@ class _Sieve:
             columns = columns.take(places)
         return columns, places
 
-    def _watch_time(self, chunk: _Chunk, admitted: Admitted) -> Admitted:
+    def _watch_time(self, chunk: _Chunk, admitted: AdmittedBatch) -> AdmittedBatch:
         times = admitted.time
         assert times is not None
         ascending = is_ascending(times)
@@ -344,7 +347,7 @@ class _Chunk:
     out_of_order: bool = False
 
 
-def _travelling(admitted: Admitted, whole: bool) -> pa.Table:
+def _travelling(admitted: AdmittedBatch, whole: bool) -> pa.Table:
     """Records as they are, for those who replay them; if not ``whole``, without what the gate has
     read already."""
     read = () if whole else ("where", "time", "score")
@@ -514,7 +517,9 @@ class Step:
             told["ledger"] = ledger.state()
         return told
 
-    def _results(self, fold: Fold, tables: list[pa.Table], latest: int | None) -> Iterator[Named]:
+    def _results(
+        self, fold: BundleExecutor, tables: list[pa.Table], latest: int | None
+    ) -> Iterator[Named]:
         if self.whole:
             if tables:
                 yield from fold.push(_arrived(tables))
@@ -535,7 +540,8 @@ class Step:
         aside = rejects.take()
         row = chunk = pa.nulls(aside.num_rows, pa.int64())  # late or repeated: nobody knows
         if self.bounded and aside.num_rows and not self.whole:
-            # All records are here: those set aside are numbered as ``Fold.merge`` put them.
+            # All records are here: those set aside are numbered as ``BundleExecutor.merge`` put
+            # them.
             numbers = [
                 np.concatenate([table.column(name).to_numpy() for table in tables])
                 for name in ("_row", "chunk")
@@ -556,7 +562,7 @@ def _aside(rejects: Rejects) -> dict[str, int]:
     return {reason: count for reason, count in rejects.counts.items() if reason != "late"}
 
 
-def _arrived(tables: list[pa.Table]) -> Admitted:
+def _arrived(tables: list[pa.Table]) -> AdmittedBatch:
     """Whole records in the order of their arrival."""
     table = pa.concat_tables(tables)
     keys = [np.asarray(table.column(name).to_numpy()) for name in ("_row", "chunk")]
@@ -566,7 +572,7 @@ def _arrived(tables: list[pa.Table]) -> Admitted:
         for name in ("_score", "_time", "_probability")
         if name in table.column_names
     }
-    return Admitted(
+    return AdmittedBatch(
         table,
         range(table.num_rows),
         numbers["_score"],

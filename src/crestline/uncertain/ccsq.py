@@ -19,8 +19,8 @@ from __future__ import annotations
 import numpy as np
 
 from crestline.core import sound
-from crestline.kernels.ccsq import CLOSED, KEPT, WHOLE, run_ccsq
-from crestline.kernels.compact import DONE, ID, LEAVES, List, Setting, Told
+from crestline.kernels.uncertain.ccsq import CLOSED, KEPT, WHOLE, run_ccsq
+from crestline.kernels.uncertain.compact import DONE, ID, LEAVES, List, Setting, Told
 from crestline.types import Ints
 from crestline.uncertain.part import Part
 from crestline.uncertain.synopsis import Synopsis

@@ -18,8 +18,8 @@ from __future__ import annotations
 import numpy as np
 
 from crestline.core import sound
-from crestline.kernels.compact import ID, LEAVES, List, Setting, Told, depth
-from crestline.kernels.csq import NEWEST, SETS, run_csq
+from crestline.kernels.uncertain.compact import ID, LEAVES, List, Setting, Told, depth
+from crestline.kernels.uncertain.csq import NEWEST, SETS, run_csq
 from crestline.types import Ints
 from crestline.uncertain.part import Part
 from crestline.uncertain.synopsis import Synopsis

@@ -33,7 +33,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """One of the things that can be asked for; ``kind`` is its number in ``kernels.worlds``."""
+    """One of the things that can be asked for; ``kind`` is its number in
+    ``kernels.uncertain.worlds``."""
 
     name: str
     kind: int

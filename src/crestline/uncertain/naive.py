@@ -38,8 +38,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from crestline.core import sound
+from crestline.core.batch import Batch, Uncertainty
 from crestline.core.errors import CrestlineError
-from crestline.core.operator import Doubt, Reported
+from crestline.core.snapshots import Snapshots
 from crestline.types import Floats, Ints
 
 _ARRAYS = ("partition", "at", "score", "tie", "id", "probability", "rule", "group")
@@ -105,17 +106,14 @@ class Naive:
         self.shown: dict[int, bool] = {}  # whether the partition's last snapshot held anything
         self.latest: dict[int, Ints] = {}
 
-    def observe(
-        self,
-        scores: Floats,
-        times: Ints | None = None,
-        partitions: Ints | None = None,
-        number_from: int | None = None,
-        doubt: Doubt | None = None,
-    ) -> Ints:
+    def observe(self, batch: Batch | Floats) -> Ints:
+        batch = Batch.of(batch)
+        scores, times, partitions = batch.scores, batch.times, batch.partitions
+        number_from = batch.number_from
+        doubt = batch.uncertainty
         count = len(scores)
         if doubt is None:
-            doubt = Doubt(np.ones(count), np.full(count, -1), np.zeros(count, np.int64))
+            doubt = Uncertainty(np.ones(count), np.full(count, -1), np.zeros(count, np.int64))
         probability = np.asarray(doubt.probability, np.float64)
         if not ((probability > 0) & (probability <= 1)).all():
             raise CrestlineError("a probability lies above 0 and is at most 1")
@@ -143,10 +141,10 @@ class Naive:
         self.group = np.append(self.group, doubt.group)
         return np.arange(count)
 
-    def advance_gradually(self, to: int | None = None) -> Iterator[Reported]:
+    def advance_gradually(self, to: int | None = None) -> Iterator[Snapshots]:
         yield self.advance(to)
 
-    def advance(self, to: int | None = None) -> Reported:
+    def advance(self, to: int | None = None) -> Snapshots:
         partitions: list[int] = []
         ends: list[int] = []
         tops: list[Ints] = []
@@ -168,7 +166,7 @@ class Naive:
             self.done[p] = limit
             needed[mine] = self.at[mine] >= self._needed_from(limit)
         places = np.concatenate(tops) if tops else np.empty(0, np.int64)
-        reported = Reported.of(
+        reported = Snapshots.of(
             np.array(partitions, np.int64),
             np.array(ends, np.int64),
             np.array([len(top) for top in tops], np.int64),

@@ -8,7 +8,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from crestline.core import sound
-from crestline.kernels.compact import (
+from crestline.core.sentinels import LONG_AGO
+from crestline.kernels.uncertain.compact import (
     DONE,
     FLOATS,
     GROUP,
@@ -27,7 +28,6 @@ from crestline.kernels.compact import (
 )
 from crestline.types import Floats, Ints
 
-_LONG_AGO = -(1 << 62)
 _META = 12
 
 
@@ -41,7 +41,7 @@ class Part(ABC):
 
     def __init__(self) -> None:
         self.meta = np.zeros(_META, np.int64)
-        self.meta[DONE] = self.meta[LAST] = _LONG_AGO
+        self.meta[DONE] = self.meta[LAST] = LONG_AGO
         self.lists: dict[str, List] = {name: no_records() for name in self.LISTS}
         self.extra: dict[str, Ints] = {name: np.zeros(8, np.int64) for name in self.EXTRA}
         self.shown_id = np.empty(0, np.int64)

@@ -30,9 +30,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from crestline.core import sound
-from crestline.kernels.compact import LEAVES, TIE, List, Setting, Told
-from crestline.kernels.scsq import run_scsq
-from crestline.kernels.segments import CLOSED, NEWEST, SEGMENTS, WHOLE, H
+from crestline.kernels.uncertain.compact import LEAVES, TIE, List, Setting, Told
+from crestline.kernels.uncertain.scsq import run_scsq
+from crestline.kernels.uncertain.segments import CLOSED, NEWEST, SEGMENTS, WHOLE, H
 from crestline.types import Ints
 from crestline.uncertain.part import Part
 from crestline.uncertain.synopsis import Synopsis

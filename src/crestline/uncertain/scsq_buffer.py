@@ -21,7 +21,7 @@ every present one. They stay. Which suffix is the shortest that closes is not se
 one is found by doubling, and what is newer stays in the buffer. Records that arrive one a step and
 rank behind the window's compact set are passed over in blocks where only changes are told. Of long
 batches whole blocks are looked at first: what ranks behind the compact sets of both neighbouring
-blocks is not even taken in (``kernels.panes.passing``).
+blocks is not even taken in (``kernels.uncertain.panes.passing``).
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from __future__ import annotations
 import numpy as np
 
 from crestline.core import sound
-from crestline.core.operator import Doubt
-from crestline.kernels.panes import passing
-from crestline.kernels.scsq_buffer import FULL, KNOWN, LEAST, run_buffered
-from crestline.kernels.segments import NEWEST
+from crestline.core.batch import Uncertainty
+from crestline.kernels.uncertain.panes import passing
+from crestline.kernels.uncertain.scsq_buffer import FULL, KNOWN, LEAST, run_buffered
+from crestline.kernels.uncertain.segments import NEWEST
 from crestline.types import Floats, Ints
 from crestline.uncertain.scsq import SegmentsPart
 from crestline.uncertain.synopsis import Synopsis, writeable
@@ -62,7 +62,7 @@ class SCSQBuffer(Synopsis):
     part = BufferedPart
 
     def _passing(
-        self, scores: Floats, times: Ints | None, partitions: Ints | None, doubt: Doubt
+        self, scores: Floats, times: Ints | None, partitions: Ints | None, doubt: Uncertainty
     ) -> Ints | None:
         if times is not None or partitions is not None or self.keeps_all or self.window is None:
             return None

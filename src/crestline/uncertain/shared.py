@@ -3,8 +3,8 @@
 The queries (*asks*) have windows of time of the same width, but each its own k, meaning and moments
 at which it is answered. At a moment t the window of an ask holds the records with
 t - width <= time < t; of an ask that was added while the stream ran, only those of its time.
-Which asks are answered together is the agenda's to say (``core.asks``): they are answered by one
-walk (``kernels.asks``), as Chen et al. propose for PT-k.
+Which asks are answered together is the agenda's to say (``core.specs``): they are answered by one
+walk (``kernels.uncertain.specs``), as Chen et al. propose for PT-k.
 
 **Why one list is enough.** Let C_a(A) be the compact set of A for the ask a: the shortest prefix
 of A, in rank order, that closes for it (``uncertain.meaning``); and U(A) the longest of them, or
@@ -29,7 +29,7 @@ Records wait until a moment comes that sees them. Those that wait for the same m
 moments up to the latest record's time: queries that are added change those after it.
 
 **Cost** of an execution over records of which d are in U: O(d k) for the largest k (with rules, see
-``kernels.worlds``), O(d) for each ask, and O(list) to find those that are seen.
+``kernels.uncertain.worlds``), O(d) for each ask, and O(list) to find those that are seen.
 
 **Invariants** H1: the list is in rank order. H2: it holds nothing that is gone. H3: nothing waits
 that a moment has passed. H4: no NaN.
@@ -43,13 +43,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from crestline.certain.waiting import Waiting, order_of
 from crestline.core import sound
-from crestline.core.asks import LONG_AGO, Agenda, Ask, Executions
+from crestline.core.batch import Batch, Uncertainty
 from crestline.core.errors import CrestlineError
-from crestline.core.operator import Doubt, Reported, gathered
-from crestline.kernels.asks import ANSWER_ASKS
-from crestline.kernels.compact import (
+from crestline.core.sentinels import LONG_AGO
+from crestline.core.snapshots import Snapshots, gathered
+from crestline.core.specs import Agenda, Executions, QuerySpec
+from crestline.kernels.uncertain.compact import (
     CHANCE,
     FLOATS,
     GROUP,
@@ -63,7 +63,7 @@ from crestline.kernels.compact import (
     Told,
     stay,
 )
-from crestline.kernels.shared_worlds import (
+from crestline.kernels.uncertain.shared_worlds import (
     COUNT,
     MARK,
     OVERFULL,
@@ -76,7 +76,9 @@ from crestline.kernels.shared_worlds import (
     needed,
     run_shared,
 )
-from crestline.kernels.worlds import PICK, WEIGH
+from crestline.kernels.uncertain.specs import ANSWER_ASKS
+from crestline.kernels.uncertain.worlds import PICK, WEIGH
+from crestline.operators.waiting import Waiting, order_of
 from crestline.types import Bools, Floats, Ints
 from crestline.uncertain.meaning import Meaning
 from crestline.uncertain.part import no_records, nothing_told
@@ -95,7 +97,9 @@ _PORTION = 1 << 20
 class SharedWorlds:
     """Continuous top-k queries over uncertain records; see ``core.operator.UncertainOperator``."""
 
-    def __init__(self, asks: Sequence[Ask], agenda: Agenda, *, exclusive: bool = False) -> None:
+    def __init__(
+        self, asks: Sequence[QuerySpec], agenda: Agenda, *, exclusive: bool = False
+    ) -> None:
         """``exclusive``: whether records may exclude one another, which U_TOPK and U_KRANKS must
         know beforehand."""
         self.agenda, self.exclusive = agenda, exclusive
@@ -105,7 +109,7 @@ class SharedWorlds:
         #: at in these walks, each times the largest k.
         self.shared_walks = self.work = 0
         self._thin_at_least = _THIN_AT_LEAST
-        self._asks: list[Ask] = []
+        self._asks: list[QuerySpec] = []
         self._numbers = np.empty(0, np.int64)
         self._known = 0  # asks ever
         self._width: int | None = None
@@ -117,18 +121,18 @@ class SharedWorlds:
         self._wait_partition = np.empty(0, np.int64)
         self._pruned_size = 0
         self._parts: list[_Part] = []
-        self._reported = Reported.nothing()
+        self._reported = Snapshots.nothing()
         for ask in asks:
             self.add(ask)
 
     # -- asks ---------------------------------------------------------------------------------
 
     @property
-    def asks(self) -> dict[int, Ask]:
+    def asks(self) -> dict[int, QuerySpec]:
         """The asks that are answered, by their numbers."""
         return dict(zip(self._numbers.tolist(), self._asks, strict=True))
 
-    def add(self, ask: Ask) -> int:
+    def add(self, ask: QuerySpec) -> int:
         """Answer one more ask, which sees records later than all so far; returns its number."""
         if ask.k < 1:
             raise CrestlineError(f"k must be at least 1, not {ask.k}")
@@ -201,18 +205,15 @@ class SharedWorlds:
 
     # -- records in ---------------------------------------------------------------------------
 
-    def observe(
-        self,
-        scores: Floats,
-        times: Ints | None = None,
-        partitions: Ints | None = None,
-        number_from: int | None = None,
-        doubt: Doubt | None = None,
-    ) -> Ints:
+    def observe(self, batch: Batch | Floats) -> Ints:
         """Take records in, in any order as long as no moment after their time has been reported.
 
         All of them wait; see ``uncertain.synopsis.Synopsis.observe``.
         """
+        batch = Batch.of(batch)
+        scores, times, partitions = batch.scores, batch.times, batch.partitions
+        number_from = batch.number_from
+        doubt = batch.uncertainty
         if times is None:
             raise CrestlineError("queries that share a list have windows of time: give times")
         count = len(scores)
@@ -222,7 +223,7 @@ class SharedWorlds:
         self._refuse_late(int(at.min()))
         if doubt is None:
             none = np.zeros(count, np.int64)
-            doubt = Doubt(np.ones(count), none - 1, none)
+            doubt = Uncertainty(np.ones(count), none - 1, none)
         elif not self.exclusive:
             self._refuse_rules(doubt.rule)
         part = np.zeros(count, np.int64) if partitions is None else np.asarray(partitions)
@@ -323,19 +324,19 @@ class SharedWorlds:
 
     # -- answers out --------------------------------------------------------------------------
 
-    def advance(self, to: int | None = None, latest: int | None = None) -> Reported:
+    def advance(self, to: int | None = None, latest: int | None = None) -> Snapshots:
         """Report what is due up to and including ``to``; at the end of a bounded stream ``latest``
-        is the time of its last record (see ``core.asks.Agenda``)."""
+        is the time of its last record (see ``core.specs.Agenda``)."""
         return _together(list(self.advance_gradually(to, latest)))
 
-    def finish(self, latest: int) -> Iterator[Reported]:
+    def finish(self, latest: int) -> Iterator[Snapshots]:
         """The end of a bounded stream whose last event is at ``latest``: every ask is answered up
         to its first moment after that."""
         return self.advance_gradually(self.agenda.last(latest), latest)
 
     def advance_gradually(
         self, to: int | None = None, latest: int | None = None
-    ) -> Iterator[Reported]:
+    ) -> Iterator[Snapshots]:
         """``advance``, in portions of about ``_PORTION`` result rows."""
         if to is None:
             raise CrestlineError("a window on time needs the time to advance to")
@@ -388,7 +389,7 @@ class SharedWorlds:
         rows = np.concatenate(([0], np.cumsum(k[executions.ask])))[executions.offset]
         return np.diff(rows) * max(1, len(self._parts))
 
-    def _told(self, due: Executions) -> Reported:
+    def _told(self, due: Executions) -> Snapshots:
         """Let the moments of these executions, which have one at least, pass."""
         arrived, begins, starts = self._take_due(due.at)
         awaited = self._awaited()
@@ -424,12 +425,12 @@ class SharedWorlds:
         self._pruned_size = min(self._pruned_size, len(self._wait_partition))
         return arrived, begins[order], np.concatenate(([0], np.cumsum(counts)))
 
-    def _collect(self, partitions: list[int], told: list[Told], due: Executions) -> Reported:
+    def _collect(self, partitions: list[int], told: list[Told], due: Executions) -> Snapshots:
         if not told:
-            return Reported.nothing()
+            return Snapshots.nothing()
         snapshots, steps, ids, numbers = gathered(told)
         end = np.repeat(due.at, np.diff(due.offset))[steps[0]]
-        reported = Reported.of(
+        reported = Snapshots.of(
             np.repeat(np.array(partitions, np.int64), snapshots),
             end,
             steps[1],
@@ -536,7 +537,7 @@ class SharedWorlds:
     @classmethod
     def from_state(cls, state: dict[str, Any], agenda: Agenda) -> Self:
         operator = cls([], agenda, exclusive=state["exclusive"])
-        operator._asks = [Ask(**ask) for ask in state["asks"]]
+        operator._asks = [QuerySpec(**ask) for ask in state["asks"]]
         operator._numbers, operator._known = state["numbers"].copy(), state["known"]
         operator._width, operator.seen = state["width"], state["seen"]
         operator.overfull, operator.work = state["overfull"], state["work"]
@@ -642,7 +643,7 @@ class _Part:
             self.meta[COUNT] = stay(*self.records, 0, self.count, gone)
 
 
-def _meaning(ask: Ask) -> Meaning:
+def _meaning(ask: QuerySpec) -> Meaning:
     if ask.semantics is None:
         raise CrestlineError("an ask of an uncertain stream says what it means by the top")
     return meaning_of(ask.semantics, ask.threshold, ask.summed)
@@ -666,12 +667,12 @@ def _portions(executions: Executions, rows: Ints) -> Iterator[Executions]:
             first = stop
 
 
-def _together(portions: list[Reported]) -> Reported:
+def _together(portions: list[Snapshots]) -> Snapshots:
     """Reports one after the other, as one."""
     some = [reported for reported in portions if len(reported)]
     if len(some) < 2:
-        return some[0] if some else Reported.nothing()
-    return Reported.of(
+        return some[0] if some else Snapshots.nothing()
+    return Snapshots.of(
         np.concatenate([r.partition for r in some]),
         np.concatenate([r.end for r in some]),
         np.concatenate([np.diff(r.offset) for r in some]),

@@ -28,12 +28,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from crestline.certain.steps import unit_panes
-from crestline.certain.waiting import Waiting, order_of
 from crestline.core import sound
+from crestline.core.batch import Batch, Uncertainty
 from crestline.core.errors import CrestlineError
-from crestline.core.operator import Doubt, Reported, gathered
-from crestline.kernels.compact import (
+from crestline.core.sentinels import LONG_AGO
+from crestline.core.snapshots import Snapshots, gathered
+from crestline.core.window import unit_panes
+from crestline.kernels.common.order import count_positions, is_ascending
+from crestline.kernels.uncertain.compact import (
     CHANCE,
     DONE,
     FLOATS,
@@ -51,16 +53,15 @@ from crestline.kernels.compact import (
     Setting,
     Told,
 )
-from crestline.kernels.order import count_positions, is_ascending
-from crestline.kernels.panes import prune_units
-from crestline.kernels.worlds import PICK, weighing
+from crestline.kernels.uncertain.panes import prune_units
+from crestline.kernels.uncertain.worlds import PICK, weighing
+from crestline.operators.waiting import Waiting, order_of
 from crestline.types import Bools, Floats, Ints
 from crestline.uncertain.meaning import Meaning
 from crestline.uncertain.part import Part, no_records, nothing_told
 from crestline.uncertain.semantics import meaning_of
 from crestline.uncertain.window import WindowPart
 
-_LONG_AGO = -(1 << 62)
 #: Waiting records are pruned again when they have doubled, but not below this number.
 _PRUNE_AT_LEAST = 4096
 #: Result rows that one portion of ``advance_gradually`` may hold, roughly.
@@ -101,32 +102,29 @@ class Synopsis(ABC):
         self._ruled = exclusive  # whether any record may have a rule
         #: Whether no compact set is known for what is asked: then the whole window is kept.
         self.keeps_all = self.meaning.keeps_all or (exclusive and self.meaning.keeps_all_with_rules)
-        self._closed = _LONG_AGO  # steps up to this one accept no more records
+        self._closed = LONG_AGO  # steps up to this one accept no more records
         self._counts = np.zeros(0, np.int64)
         self._wait = no_records()
         self._wait_partition = self._wait_step = np.empty(0, np.int64)
         self._pruned_size = 0
         self._parts: list[Part] = []
         self._last = np.zeros(0, np.int64)  # by partition: from when on its window is empty
-        self._reported = Reported.nothing()
+        self._reported = Snapshots.nothing()
         self.overfull = 0
 
     # -- records in ---------------------------------------------------------------------------
 
-    def observe(
-        self,
-        scores: Floats,
-        times: Ints | None = None,
-        partitions: Ints | None = None,
-        number_from: int | None = None,
-        doubt: Doubt | None = None,
-    ) -> Ints:
+    def observe(self, batch: Batch | Floats) -> Ints:
         """Take records in, in any order as long as their steps have not been reported.
 
         Without ``doubt`` they are certain. Larger ids win ties until ``set_ties`` says otherwise.
         Returns the places of those that wait; see
         ``core.operator.Operator``.
         """
+        batch = Batch.of(batch)
+        scores, times, partitions = batch.scores, batch.times, batch.partitions
+        number_from = batch.number_from
+        doubt = batch.uncertainty
         if self._timed is None:
             self._timed = times is not None
         elif self._timed != (times is not None):
@@ -137,7 +135,7 @@ class Synopsis(ABC):
         self._grow(1 if partitions is None else int(partitions.max()) + 1)
         if doubt is None:
             none = np.zeros(count, np.int64)
-            doubt = Doubt(np.ones(count), none - 1, none)
+            doubt = Uncertainty(np.ones(count), none - 1, none)
         elif self.meaning.minds_rules and not self.exclusive:
             self._refuse_rules(doubt.rule)
         self._ruled = self._ruled or bool((doubt.rule >= 0).any())
@@ -168,7 +166,7 @@ class Synopsis(ABC):
         return np.arange(count) if kept is None else kept
 
     def _passing(
-        self, scores: Floats, times: Ints | None, partitions: Ints | None, doubt: Doubt
+        self, scores: Floats, times: Ints | None, partitions: Ints | None, doubt: Uncertainty
     ) -> Ints | None:
         """The places of the records that have to wait; None: all of them."""
         return None
@@ -216,7 +214,7 @@ class Synopsis(ABC):
         more = partitions - len(self._parts)
         if more > 0:
             self._counts = np.concatenate((self._counts, np.zeros(more, np.int64)))
-            self._last = np.concatenate((self._last, np.full(more, _LONG_AGO)))
+            self._last = np.concatenate((self._last, np.full(more, LONG_AGO)))
             self._parts += [self._new_part() for _ in range(more)]
 
     def _new_part(self) -> Part:
@@ -273,7 +271,7 @@ class Synopsis(ABC):
         weigh = weighing(kind, self._ruled)
         return *asked, weigh.address(), PICK.address(), every is False or self.panes.slide == 1
 
-    def advance(self, to: int | None = None) -> Reported:
+    def advance(self, to: int | None = None) -> Snapshots:
         """Report, in order, every window end up to and including ``to``."""
         if self._timed and to is None:
             raise CrestlineError("a window on time needs the time to advance to")
@@ -287,7 +285,7 @@ class Synopsis(ABC):
         arrived, starts, steps = self._take_due(until)
         active = np.diff(starts) > 0
         if self._setting[3]:
-            active |= self._last > _LONG_AGO  # a window that is not empty is due at every step
+            active |= self._last > LONG_AGO  # a window that is not empty is due at every step
         reported = [
             self._run(int(p), arrived, steps, int(starts[p]), int(starts[p + 1]), int(until[p]))
             for p in np.flatnonzero(active)
@@ -321,24 +319,24 @@ class Synopsis(ABC):
         mine = arrived if whole else (_own(floats[:, start:stop]), _own(ints[:, start:stop]))
         before = part.overfull
         told = part.run(self._setting, mine, steps[start:stop], until, nothing_told())
-        self._last[p] = part.last if part.last > until else _LONG_AGO
+        self._last[p] = part.last if part.last > until else LONG_AGO
         self.overfull += part.overfull - before
         return told
 
-    def _collect(self, partitions: Ints, told: list[Told]) -> Reported:
+    def _collect(self, partitions: Ints, told: list[Told]) -> Snapshots:
         if not told:
-            return Reported.nothing()
+            return Snapshots.nothing()
         snapshots, steps, ids, numbers = gathered(told)
         panes = self.panes
         end = steps[0] if panes.on_arrival else steps[0] * (panes.slide * panes.length)
-        reported = Reported.of(
+        reported = Snapshots.of(
             np.repeat(partitions, snapshots), end, steps[1], ids, numbers[0], numbers[1]
         )
         if len(reported):
             self._reported = reported
         return reported
 
-    def advance_gradually(self, to: int | None = None) -> Iterator[Reported]:
+    def advance_gradually(self, to: int | None = None) -> Iterator[Snapshots]:
         """``advance``, in portions of about ``_PORTION`` result rows."""
         panes = self.panes
         if self._timed is not True or to is None or panes.on_arrival or self.only_changes:
@@ -439,7 +437,7 @@ class Synopsis(ABC):
     def live_partitions(self) -> Bools | None:
         if self._timed is not True:
             return None
-        live = self._last > _LONG_AGO
+        live = self._last > LONG_AGO
         live[self._wait_partition] = True
         if self.only_changes:
             live |= np.array([part.meta[SHOWN] > 0 for part in self._parts], np.bool_)
@@ -521,7 +519,7 @@ class Synopsis(ABC):
             operator._parts.append(type(fresh).from_state(saved))
         for part in operator._parts:
             part.sound()
-        done = max((int(part.meta[DONE]) for part in operator._parts), default=_LONG_AGO)
+        done = max((int(part.meta[DONE]) for part in operator._parts), default=LONG_AGO)
         sound.require(not operator._timed or operator._closed >= done, "closed is behind")
         return operator
 

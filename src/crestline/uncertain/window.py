@@ -11,8 +11,16 @@ from typing import Any, Self
 import numpy as np
 
 from crestline.core import sound
-from crestline.kernels.compact import LEAVES, SCORE, TIE, List, Setting, Told
-from crestline.kernels.ranked import BLOCKS, HEAD, LOWEST, TAIL, Blocks, into_blocks, run_window
+from crestline.kernels.uncertain.compact import LEAVES, SCORE, TIE, List, Setting, Told
+from crestline.kernels.uncertain.ranked import (
+    BLOCKS,
+    HEAD,
+    LOWEST,
+    TAIL,
+    Blocks,
+    into_blocks,
+    run_window,
+)
 from crestline.types import Ints
 from crestline.uncertain.part import Part
 

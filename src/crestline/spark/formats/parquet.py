@@ -1,7 +1,7 @@
 """Parquet: typed already, so Spark reads it as it is, but for times that it knows otherwise.
 
 Nanoseconds are read as numbers and floored to microseconds. Files that hold a column in different
-types are scanned apart and brought to the wider one (see ``crestline.local.fitting``); a record
+types are scanned apart and brought to the wider one (see ``crestline.runtime.fitting``); a record
 with a value that does not fit is marked as bad.
 """
 
@@ -17,8 +17,8 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from crestline.core.errors import SourceError
-from crestline.local.conforming import misfit_reason
-from crestline.local.fitting import bare_type, is_number
+from crestline.runtime.conforming import misfit_reason
+from crestline.runtime.fitting import bare_type, is_number
 from crestline.spark.formats.scan import (
     BAD_COLUMN,
     BAD_REASON,

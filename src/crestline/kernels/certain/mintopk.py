@@ -1,0 +1,206 @@
+"""MinTopk's super-top-k lists, all partitions in one call. See ``crestline.certain.mintopk``."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crestline.kernels.common.output import before, first_without, put, room_for
+from crestline.kernels.jit.tiers import kernel
+from crestline.types import Bools, Floats, Ints
+
+#: A pane that no record reaches.
+NEVER = 1 << 62
+
+
+@kernel
+def _insert(
+    chain: Ints,
+    head: int,
+    tail: int,
+    first: int,
+    last: int,
+    k: int,
+    equals: int,
+    scores: Floats,
+    ties: Ints,
+    panes: Ints,
+    dominators: Ints,
+    spare: Ints,
+) -> tuple[int, int]:
+    """Merge the records ``first .. last`` (best first), which live as long as any, into the list.
+
+    Every listed record that ranks behind a new one has one dominator more, and leaves the list at
+    its k-th. Listed records from pane ``equals`` on live as long as the new ones and dominate them.
+    Returns the new tail and the place of the best new record.
+    """
+    low, high = head, tail
+    while low < high:
+        middle = (low + high) >> 1
+        if before(scores, ties, first, chain[middle]):
+            high = middle
+        else:
+            low = middle + 1
+    place = low
+    # Usually the newest pane outlives all others, and there is nothing to count.
+    equal = 0
+    for i in range(head, head if equals == NEVER else place):
+        equal += panes[chain[i]] >= equals
+    behind = tail - place
+    put(spare, 0, chain, place, behind)
+    new, at = first, place
+    for i in range(behind):
+        record = spare[i]
+        score = scores[record]
+        while new < last and (
+            scores[new] > score or (scores[new] == score and ties[new] > ties[record])
+        ):
+            dominators[new] = new - first + equal
+            if dominators[new] < k:
+                chain[at] = new
+                at += 1
+            new += 1
+        equal += panes[record] >= equals
+        dominators[record] += new - first
+        if dominators[record] < k:
+            chain[at] = record
+            at += 1
+    while new < last:
+        dominators[new] = new - first + equal
+        if dominators[new] < k:
+            chain[at] = new
+            at += 1
+        new += 1
+    return at, place
+
+
+@kernel
+def _purge(chain: Ints, head: int, tail: int, k: int, panes: Ints, oldest: int) -> int:
+    """Drop the records of panes before ``oldest``; return the new head.
+
+    They can stand only among the first k survivors: what ranks before an expired record is expired
+    itself or dominates it, and it has fewer than k dominators (Lemma 4.4).
+    """
+    alive, stop = 0, head
+    while stop < tail and alive < k:
+        alive += panes[chain[stop]] >= oldest
+        stop += 1
+    if alive == stop - head:
+        return head
+    at = stop
+    for i in range(stop - 1, head - 1, -1):
+        if panes[chain[i]] >= oldest:
+            at -= 1
+            chain[at] = chain[i]
+    return at
+
+
+@kernel
+def advance_mintopk(
+    k: int,
+    width: int,
+    slide: int,
+    on_arrival: bool,
+    only_changes: bool,
+    scores: Floats,
+    ties: Ints,
+    panes: Ints,
+    dominators: Ints,
+    listed: Ints,
+    arrived: Ints,
+    done: Ints,
+    shown: Bools,
+    until: Ints,
+) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints]:
+    """Report every window that ends by ``until[p]`` for each partition p, and slide the lists.
+
+    Records are places in ``scores``, ``ties``, ``panes`` and ``dominators``: first the listed ones
+    (partition p holds ``listed[p] .. listed[p + 1]``, best first), then the new ones (``arrived[p]
+    .. arrived[p + 1]``, by stage and then best first; see ``StepOperator._stages``).
+    ``dominators``, ``done`` (the last window end already handled) and ``shown`` (whether the last
+    snapshot held anything) are updated in place.
+
+    Returns the kept records as offsets and places, and the snapshots as partitions, ends, counts
+    and places.
+    """
+    partitions = len(listed) - 1
+    longest = 0
+    for p in range(partitions):
+        longest = max(longest, listed[p + 1] - listed[p] + arrived[p + 1] - arrived[p])
+    chain = np.empty(longest, np.int64)
+    spare = np.empty(longest, np.int64)
+    kept = np.empty(listed[partitions] + arrived[partitions] - arrived[0], np.int64)
+    kept_from = np.zeros(partitions + 1, np.int64)
+    filled = 0
+    out_partition = np.empty(64, np.int64)
+    out_end = np.empty(64, np.int64)
+    out_count = np.empty(64, np.int64)
+    out_record = np.empty(64 * min(k, 64), np.int64)
+    snapshots, reported = 0, 0
+
+    for p in range(partitions):
+        head, tail = 0, listed[p + 1] - listed[p]
+        for i in range(tail):
+            chain[i] = listed[p] + i
+        new, stop = arrived[p], arrived[p + 1]
+        end = done[p]
+        while True:
+            # The next window end at which there is something to say.
+            if on_arrival:
+                if new == stop:
+                    break
+                end = panes[new] + 1
+            else:
+                due = until[p] + 1
+                if new < stop:
+                    due = (panes[new] // slide + 1) * slide
+                if head < tail and not only_changes:
+                    due = end + slide
+                elif head < tail:
+                    for i in range(head, min(head + k, tail)):
+                        expiry = first_without(panes[chain[i]], width, slide)
+                        due = min(due, max(expiry, end + slide))
+                if due > until[p]:
+                    break
+                end = due
+            purged = _purge(chain, head, tail, k, panes, end - width)
+            changed = purged != head
+            head = purged
+            while new < stop and panes[new] < end:
+                first = new
+                life = (panes[first] + width) // slide
+                while new < stop and panes[new] < end and (panes[new] + width) // slide == life:
+                    new += 1
+                if panes[first] >= end - width:
+                    last = min(new, first + k)
+                    # The first pane that leaves the window together with these.
+                    equals = NEVER if width % slide == 0 else life * slide - width
+                    tail, place = _insert(
+                        chain, head, tail, first, last, k, equals,
+                        scores, ties, panes, dominators, spare,
+                    )  # fmt: skip
+                    changed |= place < head + k
+            count = min(k, tail - head)
+            if changed and (count > 0 or shown[p]) if only_changes else count > 0:
+                shown[p] = count > 0
+                out_partition = room_for(out_partition, snapshots, 1)
+                out_end = room_for(out_end, snapshots, 1)
+                out_count = room_for(out_count, snapshots, 1)
+                out_record = room_for(out_record, reported, count)
+                out_partition[snapshots] = p
+                out_end[snapshots] = end
+                out_count[snapshots] = count
+                put(out_record, reported, chain, head, count)
+                snapshots += 1
+                reported += count
+        done[p] = max(done[p], end if on_arrival else until[p])
+        put(kept, filled, chain, head, tail - head)
+        filled += tail - head
+        kept_from[p + 1] = filled
+    return (
+        kept_from,
+        kept[:filled].copy(),
+        out_partition[:snapshots].copy(),
+        out_end[:snapshots].copy(),
+        out_count[:snapshots].copy(),
+        out_record[:reported].copy(),
+    )

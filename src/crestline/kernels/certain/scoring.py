@@ -1,0 +1,157 @@
+"""What a standing query thinks of a point, and at best of any point in a box.
+
+Scores are larger for better points, so distances are negative. Sums are added in the order of
+``language.geometry``, pair by pair, so that a score here is the score there to the last bit.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+
+from crestline.kernels.jit.tiers import kernel
+from crestline.types import Floats
+
+DISTANCE, WEIGHTED_DISTANCE, WEIGHTED_SUM, COSINE, HAVERSINE = 0, 1, 2, 3, 4
+#: Of the earth, on average, in metres; the same as in ``language.geometry``.
+_RADIUS = 6_371_008.8
+#: A bound may fall short of a score by rounding; it is raised by this share.
+_ROUNDING = 1e-12
+#: The square of what is smaller is 0, or far from exact.
+VANISHING = 1e-145
+_LARGEST = sys.float_info.max
+#: Degrees from which on doubles are too coarse for a longitude.
+_FAR = 1e6
+#: Metres by which rounding in sines may shorten a distance on earth.
+_SLACK = 1.0
+
+
+@kernel
+def _total(terms: Floats) -> float:
+    """The sum of the terms, which are used up."""
+    count = len(terms)
+    while count > 1:
+        pairs = count // 2
+        for i in range(pairs):
+            terms[i] = terms[2 * i] + terms[2 * i + 1]
+        if count % 2:
+            terms[pairs] = terms[count - 1]
+            pairs += 1
+        count = pairs
+    return float(terms[0])
+
+
+@kernel
+def _haversine(latitude: float, longitude: float, latitude0: float, longitude0: float) -> float:
+    """The great-circle distance, negative, of two points given in degrees."""
+    here, there = np.radians(latitude), np.radians(latitude0)
+    along = np.sin((here - there) / 2.0)
+    across = np.sin((np.radians(longitude) - np.radians(longitude0)) / 2.0)
+    chord = along * along + np.cos(here) * np.cos(there) * (across * across)
+    return float(-2.0 * _RADIUS * np.arctan2(np.sqrt(chord), np.sqrt(abs(1.0 - chord))))
+
+
+@kernel
+def _nearest_on_earth(
+    latitude: float, longitude: float, south: float, north: float, west: float, east: float
+) -> float:
+    """No point between these latitudes and longitudes is nearer than this. Open sides, and what
+    is not on the earth or has been around it too often, count as near."""
+    if not (south >= -90.0 and north <= 90.0 and abs(longitude) <= _FAR):
+        return 0.0
+    if not (west >= -_FAR and east <= _FAR):
+        return 0.0
+    apart = np.radians(max(south - latitude, latitude - north, 0.0))
+    chord = np.sin(apart / 2.0) ** 2 if apart <= np.pi else 0.0
+    # Half the difference in longitude goes through a multiple of pi: the meridian is inside.
+    first, last = np.radians(west - longitude) / 2.0, np.radians(east - longitude) / 2.0
+    if np.floor(first / np.pi) == np.floor(last / np.pi) and first % np.pi != 0.0:
+        across = min(abs(np.sin(first)), abs(np.sin(last)))
+        narrow = min(np.cos(np.radians(south)), np.cos(np.radians(north)))
+        chord += max(0.0, narrow) * np.cos(np.radians(latitude)) * across * across
+    chord = min(1.0, max(0.0, chord))
+    return float(2.0 * _RADIUS * np.arctan2(np.sqrt(chord), np.sqrt(1.0 - chord)))
+
+
+@kernel
+def score_of(
+    kind: int, point: Floats, weight: Floats, length: float, q: int, points: Floats, row: int,
+    terms: Floats,
+) -> float:  # fmt: skip
+    """What query q, which computes ``kind`` with its row of ``point`` (or vector, of that
+    ``length``) and ``weight``, thinks of a row of ``points``. ``terms`` is room.
+
+    NaN if there is no score: a vector of length 0 has no direction. Single elements are read, since
+    a view of a row would cost more than the score.
+    """
+    dimensions = points.shape[1]
+    if kind == DISTANCE:
+        if dimensions == 2:
+            across = points[row, 0] - point[q, 0]
+            along = points[row, 1] - point[q, 1]
+            return float(-np.sqrt(across * across + along * along))
+        for i in range(dimensions):
+            apart = points[row, i] - point[q, i]
+            terms[i] = apart * apart
+        return float(-np.sqrt(_total(terms)))
+    if kind == WEIGHTED_DISTANCE:
+        for i in range(dimensions):
+            apart = points[row, i] - point[q, i]
+            terms[i] = weight[q, i] * (apart * apart)
+        return float(-np.sqrt(_total(terms)))
+    if kind == WEIGHTED_SUM:
+        for i in range(dimensions):
+            terms[i] = weight[q, i] * points[row, i]
+        return _total(terms)
+    if kind == HAVERSINE:
+        return _haversine(points[row, 0], points[row, 1], point[q, 0], point[q, 1])
+    product, square = 0.0, 0.0
+    for i in range(dimensions):
+        product += points[row, i] * point[q, i]
+        square += points[row, i] * points[row, i]
+    both = np.sqrt(square) * length
+    return float(product / both) if both > 0.0 else np.nan
+
+
+@kernel
+def best_in_box(
+    kind: int, point: Floats, weight: Floats, length: float, q: int, low: Floats, high: Floats
+) -> float:
+    """No point with ``low <= x <= high`` scores better than this; sides may be infinite."""
+    if kind in (DISTANCE, WEIGHTED_DISTANCE):
+        total = 0.0
+        for i in range(len(low)):
+            apart = max(low[i] - point[q, i], point[q, i] - high[i], 0.0)
+            total += apart * apart * (weight[q, i] if kind == WEIGHTED_DISTANCE else 1.0)
+        # Added in another order, what is infinite here may just not be there.
+        return float(-np.sqrt(min(total, _LARGEST)) * (1.0 - _ROUNDING))
+    if kind == WEIGHTED_SUM:
+        total, size = 0.0, 0.0
+        for i in range(len(low)):
+            if weight[q, i] != 0.0:
+                term = weight[q, i] * (high[i] if weight[q, i] > 0.0 else low[i])
+                total += term
+                size += abs(term)
+        # An open side, or terms that are infinite in any order and of any sign.
+        return total + size * _ROUNDING if size < np.inf else np.inf
+    if kind == HAVERSINE:
+        near = _nearest_on_earth(point[q, 0], point[q, 1], low[0], high[0], low[1], high[1])
+        return float(_SLACK - near * (1.0 - _ROUNDING))
+    # The largest product over the shortest or, if it is negative, the longest vector of the box.
+    product, shortest, longest = 0.0, 0.0, 0.0
+    for i in range(len(low)):
+        if point[q, i] != 0.0:
+            product += point[q, i] * (high[i] if point[q, i] > 0.0 else low[i])
+        nearest = max(low[i], -high[i], 0.0)
+        farthest = max(abs(low[i]), abs(high[i]))
+        shortest += nearest * nearest
+        longest += farthest * farthest
+    if not np.isfinite(product) or min(shortest, length) < VANISHING * VANISHING:
+        return np.inf  # an open side, or lengths too small to be right: no cosine then
+    if product >= 0.0:
+        both = np.sqrt(shortest) * length
+        return float(min(product / both, 1.0) + _ROUNDING)
+    if not np.isfinite(longest):
+        return _ROUNDING
+    return float(product / (np.sqrt(longest) * length) + _ROUNDING)

@@ -1,0 +1,167 @@
+"""What changed from one snapshot to the next, for every partition in one call."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crestline.kernels.common.output import put, room_for
+from crestline.kernels.jit.tiers import kernel
+from crestline.types import Floats, Ints
+
+LEAVE, MOVE, ENTER = 0, 1, 2
+
+
+@kernel
+def _write(
+    table: Ints, filled: int, at: int, p: int, change: int, rank: int, previous: int, id: int
+) -> Ints:
+    if filled == table.shape[1]:
+        table = _wider(table)
+    table[0, filled] = at
+    table[1, filled] = p
+    table[2, filled] = change
+    table[3, filled] = rank
+    table[4, filled] = previous
+    table[5, filled] = id
+    return table
+
+
+@kernel
+def _wider(table: Ints) -> Ints:
+    """The table with room for twice as many columns."""
+    wider = np.empty((6, 2 * table.shape[1]), np.int64)
+    for row in range(6):
+        known, more = table[row], wider[row]
+        for j in range(len(known)):
+            more[j] = known[j]
+    return wider
+
+
+@kernel
+def _filled(table: Ints, filled: int) -> Ints:
+    """The columns that were written."""
+    written = np.empty((6, filled), np.int64)
+    for row in range(6):
+        known, part = table[row], written[row]
+        for j in range(filled):
+            part[j] = known[j]
+    return written
+
+
+@kernel
+def diff_snapshots(
+    shown_from: Ints,
+    shown: Ints,
+    partition: Ints,
+    end: Ints,
+    offset: Ints,
+    id: Ints,
+    rank_of: Ints,
+) -> tuple[Ints, Ints, Ints]:
+    """Changes as columns of (at, partition, change, rank, previous rank, id); ranks count from 1.
+
+    What partition p showed last is ``shown[shown_from[p] : shown_from[p + 1]]``. The new snapshots
+    come sorted by partition, then end; no snapshot means no change. ``rank_of`` is zeroed room for
+    every id.
+
+    Returns the table and what is shown now.
+    """
+    partitions = len(shown_from) - 1
+    table = np.empty((6, 1024), np.int64)
+    filled = 0
+    new_from = np.zeros(partitions + 1, np.int64)
+    new_shown = np.empty(max(64, len(shown)), np.int64)
+    kept = 0
+    at_snapshot = 0
+    for p in range(partitions):
+        before = shown[shown_from[p] : shown_from[p + 1]]
+        while at_snapshot < len(partition) and partition[at_snapshot] == p:
+            now = id[offset[at_snapshot] : offset[at_snapshot + 1]]
+            at = end[at_snapshot]
+            at_snapshot += 1
+            for i in range(len(now)):
+                rank_of[now[i]] = i + 1
+            for i in range(len(before)):
+                if rank_of[before[i]] == 0:
+                    table = _write(table, filled, at, p, LEAVE, 0, i + 1, before[i])
+                    filled += 1
+            for i in range(len(now)):
+                rank_of[now[i]] = 0
+            for i in range(len(before)):
+                rank_of[before[i]] = i + 1
+            for i in range(len(now)):
+                previous = rank_of[now[i]]
+                if previous != i + 1:
+                    change = ENTER if previous == 0 else MOVE
+                    table = _write(table, filled, at, p, change, i + 1, previous, now[i])
+                    filled += 1
+            for i in range(len(before)):
+                rank_of[before[i]] = 0
+            before = now
+        new_shown = room_for(new_shown, kept, len(before))
+        put(new_shown, kept, before, 0, len(before))
+        kept += len(before)
+        new_from[p + 1] = kept
+    return _filled(table, filled), new_from, new_shown[:kept].copy()
+
+
+@kernel
+def diff_uncertain_snapshots(
+    shown_from: Ints,
+    partition: Ints,
+    end: Ints,
+    offset: Ints,
+    id: Ints,
+    probability: Floats,
+    first: Ints,
+) -> tuple[Ints, Ints, Ints]:
+    """As ``diff_snapshots``, where a record may stand several times in a snapshot and comes with a
+    probability: the n-th time that it stands there is followed to the n-th time in the next, and a
+    probability that changed is a move even if the rank stayed.
+
+    ``id`` and ``probability`` are of all *entries*: first those that are shown, partition after
+    partition, then those of the snapshots, in which ``offset`` says where each begins. ``first`` is
+    zeroed room for every id.
+
+    Returns columns of (at, partition, change, rank, previous rank, entry), and what is shown now:
+    where each partition's begins, and the entries.
+    """
+    partitions = len(shown_from) - 1
+    table = np.empty((6, 1024), np.int64)
+    filled = 0
+    new_from = np.zeros(partitions + 1, np.int64)
+    new_shown = np.empty(64, np.int64)
+    kept = 0
+    following = np.zeros(len(id), np.int64)  # the same record's next entry in its snapshot, plus 1
+    at_snapshot = 0
+    for p in range(partitions):
+        low, high = shown_from[p], shown_from[p + 1]
+        while at_snapshot < len(partition) and partition[at_snapshot] == p:
+            start, stop = offset[at_snapshot], offset[at_snapshot + 1]
+            at = end[at_snapshot]
+            at_snapshot += 1
+            for entry in range(high - 1, low - 1, -1):
+                following[entry] = first[id[entry]]
+                first[id[entry]] = entry + 1
+            for entry in range(start, stop):
+                rank, previous, change = entry - start + 1, 0, ENTER
+                match = first[id[entry]] - 1
+                if match >= 0:
+                    first[id[entry]] = following[match]
+                    previous, change = match - low + 1, MOVE
+                if previous != rank or probability[match] != probability[entry]:
+                    table = _write(table, filled, at, p, change, rank, previous, entry)
+                    filled += 1
+            for entry in range(low, high):
+                # What was not followed still waits; the first of several is asked before it goes.
+                if first[id[entry]] == entry + 1:
+                    table = _write(table, filled, at, p, LEAVE, 0, entry - low + 1, entry)
+                    filled += 1
+                    first[id[entry]] = following[entry]
+            low, high = start, stop
+        new_shown = room_for(new_shown, kept, high - low)
+        for entry in range(low, high):
+            new_shown[kept] = entry
+            kept += 1
+        new_from[p + 1] = kept
+    return _filled(table, filled), new_from, new_shown[:kept].copy()

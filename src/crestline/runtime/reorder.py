@@ -1,0 +1,114 @@
+"""Records wait until the watermark has passed them, then count in time order: of ``[ROWS n ON ts]``
+and ``COMBINE``, and where every arrival brings a result and no record is late."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from crestline.core.order import sort_codes
+from crestline.core.window import counts_rows
+from crestline.kernels.common.order import is_ascending
+from crestline.language import Query
+from crestline.runtime.gate import AdmittedBatch
+from crestline.types import Ints
+
+#: Parts below this length are put together.
+_SMALL = 1 << 16
+#: Records that are handed on at once.
+_PIECE = 1 << 20
+
+
+class Reorder:
+    """Holds records back until no earlier one can come."""
+
+    def __init__(self, query: Query) -> None:
+        self._keys = [f"k{i}" for i in range(len(query.key))]
+        self._keys += [f"c{i}" for i in range(len(query.select))]
+        if query.combine is not None:
+            self._keys = ["o", "s"]
+        #: Whether their order within one moment makes no difference here.
+        self._any_order = not counts_rows(query.window)
+        asked = query.probability
+        self._exclusive = asked is not None and asked.exclusive_by is not None
+        #: Parts in time order, and how long each was when it began to wait.
+        self._held: list[tuple[AdmittedBatch, int]] = []
+
+    def parts(self) -> list[AdmittedBatch]:
+        """The records that wait."""
+        return [part for part, _ in self._held]
+
+    def __len__(self) -> int:
+        return sum(len(part) for part, _ in self._held)
+
+    def release(self, more: AdmittedBatch | None, watermark: int | None) -> Iterator[AdmittedBatch]:
+        """Take records in and let go, in order, of those before the watermark (None: all)."""
+        if more is not None and len(more):
+            self._hold(more)
+        ready: list[AdmittedBatch] = []
+        held: list[tuple[AdmittedBatch, int]] = []
+        for part, length in self._held:
+            assert part.time is not None
+            count = len(part)
+            if watermark is not None:
+                count = int(np.searchsorted(part.time, watermark))
+            if count:
+                ready.append(part.slice(0, count))
+            if count < len(part):
+                held.append(_rest(part, count, length))
+        self._held = held
+        if ready:
+            yield from self._in_order(AdmittedBatch.joined(ready))
+
+    def _hold(self, part: AdmittedBatch) -> None:
+        """Small parts are put together, so that there are never many."""
+        while self._held and len(self._held[-1][0]) < min(2 * len(part), _SMALL):
+            part = AdmittedBatch.joined([self._held.pop()[0], part])
+        assert part.time is not None
+        if not is_ascending(part.time):
+            part = part.take(np.argsort(part.time, kind="stable"))
+        self._held.append((part, len(part)))
+
+    def _in_order(self, admitted: AdmittedBatch) -> Iterator[AdmittedBatch]:
+        """The records in order, a piece at a time: beside all of them there is never more than a
+        piece once more."""
+        order = self._order(admitted)
+        if order is None:
+            yield admitted
+            return
+        for start in range(0, len(order), _PIECE):
+            yield admitted.take(order[start : start + _PIECE])
+
+    def _order(self, admitted: AdmittedBatch) -> Ints | None:
+        """By event time, then by key, then by how uncertain they are (as in a result): the order
+        must not depend on how records arrived. None: as they are."""
+        assert admitted.time is not None
+        if self._any_order:
+            return None if is_ascending(admitted.time) else np.argsort(admitted.time, kind="stable")
+        keys: list[Ints] = [sort_codes(admitted.columns.column(name)) for name in self._keys]
+        if "o" in self._keys:
+            keys.append(~sort_codes(pa.array(admitted.score)))
+        if admitted.probability is not None:
+            keys.append(~sort_codes(pa.array(admitted.probability)))
+        if self._exclusive:
+            keys.append(sort_codes(admitted.columns.column("x")))
+        return np.lexsort((np.asarray(admitted.rows), *keys[::-1], admitted.time))
+
+    def state(self) -> dict[str, Any]:
+        return AdmittedBatch.joined(self.parts()).state() if self._held else {}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        if state:
+            self._hold(AdmittedBatch.from_state(state))
+
+
+def _rest(part: AdmittedBatch, count: int, length: int) -> tuple[AdmittedBatch, int]:
+    """The part without its first records. A slice keeps the memory of the ``length`` records that
+    there were, so a short rest is copied."""
+    left = len(part) - count
+    if 2 * left > length:
+        return part.slice(count, len(part)), length
+    return part.take(np.arange(count, len(part))), left

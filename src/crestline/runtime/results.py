@@ -1,0 +1,244 @@
+"""What a bounded run brought: rows, rejects and counts, in the forms that people work with."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from crestline.core.display import (
+    cell,
+    column_values,
+    counted,
+    folded_html,
+    html_table,
+    is_number,
+    text_table,
+)
+from crestline.core.errors import CrestlineError
+from crestline.language import Query
+from crestline.planner import explain
+from crestline.runtime.metrics import Metrics
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: Rows of a query that are shown as text and as HTML, half of them from the end; and queries.
+_TEXT_ROWS, _HTML_ROWS, _QUERIES = 10, 20, 5
+#: Rows that become dictionaries at a time.
+_ROWS_AT_ONCE = 1_000
+
+
+class Results:
+    """The rows of a bounded run: iterate over them as dictionaries, or take them all, by
+    ``to_arrow``, ``to_pandas``, ``to_polars`` or, of one query, ``of``. Whatever reads Arrow
+    streams (Polars, DuckDB, pyarrow) takes a ``Results`` as it is.
+
+    ``rejects`` is a table of the records that were set aside, with reasons; ``by_query`` has the
+    ``Metrics`` of each query; ``queries`` the queries; ``notes`` says which columns had to widen.
+    ``plot`` draws how ranks changed. A notebook shows rows, plan and counts.
+    """
+
+    def __init__(
+        self, queries: Mapping[str, Query], tables: dict[str, pa.Table], rejects: pa.Table,
+        metrics: dict[str, Metrics], notes: list[str],
+    ) -> None:  # fmt: skip
+        self.queries, self._tables = dict(queries), tables
+        self.rejects, self.by_query, self.notes = rejects, metrics, notes
+
+    @property
+    def metrics(self) -> Metrics:
+        """The counts of the run; of several queries, the first one's (see ``by_query``)."""
+        return next(iter(self.by_query.values()))
+
+    def of(self, query: str) -> pa.Table:
+        """The rows of one query of several."""
+        if query not in self._tables:
+            raise CrestlineError(f"no query {query!r}: there are {', '.join(self._tables)}")
+        return self._tables[query]
+
+    # -- all rows -----------------------------------------------------------------------------
+
+    def to_arrow(self) -> pa.Table:
+        """All rows. Several queries with different columns: NULL where a query lacks a column."""
+        return together(list(self._tables.values()))
+
+    def to_pandas(self) -> Any:
+        """All rows as a pandas data frame."""
+        try:
+            import pandas  # noqa: F401
+        except ImportError:
+            raise _not_installed("pandas") from None
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        """All rows as a Polars data frame."""
+        try:
+            import polars
+        except ImportError:
+            raise _not_installed("polars") from None
+        return polars.from_arrow(self.to_arrow())
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def __len__(self) -> int:
+        return sum(table.num_rows for table in self._tables.values())
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """The rows as dictionaries. Times are those of Python, in microseconds, and text beyond
+        the year 9999; ``to_arrow`` has them as they are."""
+        table = self.to_arrow()
+        for start in range(0, table.num_rows, _ROWS_AT_ONCE):
+            columns = map(column_values, table.slice(start, _ROWS_AT_ONCE).columns)
+            for row in zip(*columns, strict=True):
+                yield dict(zip(table.column_names, row, strict=True))
+
+    # -- shown --------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        blocks = [f"<Results: {counted(len(self), 'row')} of {_listed(self._tables)}>"]
+        for name, table in list(self._tables.items())[:_QUERIES]:
+            if len(self._tables) > 1:
+                blocks.append(f"{name}: {counted(table.num_rows, 'row')}")
+            if table.num_rows:
+                headings, rows, right = _some_rows(table, _TEXT_ROWS)
+                blocks.append(text_table(rows, headings, right))
+            blocks.append(f"records kept: {self.by_query[name].kept_text()}")
+        if rejected := self._rejected():
+            reasons = ", ".join(f"{reason} ({count:,})" for reason, count in rejected.items())
+            blocks.append(f"set aside: {reasons}")
+        return "\n".join([*blocks, *self.notes])
+
+    def _repr_html_(self) -> str:
+        blocks = [f"<b>{counted(len(self), 'row')}</b> of {escape(_listed(self._tables))}"]
+        for name, table in list(self._tables.items())[:_QUERIES]:
+            if len(self._tables) > 1:
+                blocks.append(f"<b>{escape(name)}</b>: {counted(table.num_rows, 'row')}")
+            if table.num_rows:
+                headings, rows, right = _some_rows(table, _HTML_ROWS)
+                blocks.append(html_table(rows, headings, right))
+            metrics = self.by_query[name]
+            blocks.append(f"{_bar(metrics)}records kept: {metrics.kept_text()}")
+        if rejected := self._rejected():
+            reasons = [(reason, f"{count:,}") for reason, count in rejected.items()]
+            blocks.append(html_table(reasons, ["set aside", "records"], [False, True]))
+        blocks += [escape(note) for note in self.notes]
+        blocks.append(folded_html("The plan", explain(self.queries)._repr_html_()))
+        return "".join(f"<div>{block}</div>" for block in blocks)
+
+    def _rejected(self) -> dict[str, int]:
+        """How many records were set aside, by reason."""
+        return dict(Counter(self.rejects.column("reason").to_pylist()))
+
+    def plot(
+        self,
+        path: str | Path | None = None,
+        *,
+        query: str | None = None,
+        partition: Any = None,
+        ax: Axes | None = None,
+    ) -> Figure:
+        """Draw how ranks changed in the last 60 results; needs matplotlib (the extra ``plot``).
+
+        Every line is a record, known by ``KEY`` or by the selected columns. Those that were first
+        are in colour. Each query and each partition has axes of its own.
+
+        Parameters:
+            path: A file to write the picture to: ``.png``, ``.svg`` or ``.pdf``.
+            query: The name of the query to draw, of several.
+            partition: The value of ``PARTITION BY`` to draw; a tuple where it has several
+                expressions.
+            ax: Axes of matplotlib to draw on, in place of a figure of its own.
+
+        Returns:
+            The figure, which notebooks show.
+        """
+        from crestline.runtime.plotting import draw_ranks, rank_figure, write_figure
+        from crestline.runtime.rankings import rankings
+
+        found = rankings(self._tables, self.queries, query, partition)
+        if ax is None:
+            figure = rank_figure(found)
+        elif len(found) == 1:
+            draw_ranks(ax, found[0])
+            figure = ax.figure  # type: ignore[assignment]
+        else:
+            raise CrestlineError(
+                f"there are {len(found)} rankings and one ax: choose with query='...' or"
+                " partition='...', or leave ax out"
+            )
+        if path is not None:
+            write_figure(figure, path)
+        return figure
+
+
+def _not_installed(package: str) -> CrestlineError:
+    return CrestlineError(f"{package} is not installed: pip install {package}, or use to_arrow()")
+
+
+def _listed(names: Mapping[str, Any]) -> str:
+    if len(names) <= _QUERIES:
+        return ", ".join(names)
+    return f"{', '.join(list(names)[:_QUERIES])} and {len(names) - _QUERIES:,} more"
+
+
+def _some_rows(table: pa.Table, limit: int) -> tuple[list[str], list[tuple[str, ...]], list[bool]]:
+    """Headings, cells and sides: the first and the last rows, with a row of dots between."""
+    places = [place for place, name in enumerate(table.column_names) if place or name != "query"]
+
+    def cells(part: pa.Table) -> list[tuple[str, ...]]:
+        columns = ([cell(v) for v in column_values(part.column(place))] for place in places)
+        return list(zip(*columns, strict=True))
+
+    rows = cells(table.slice(0, limit))
+    if table.num_rows > limit:
+        dots = ("...",) * len(places)
+        rows = [*rows[: limit // 2], dots, *cells(table.slice(table.num_rows - limit // 2))]
+    headings = [cell(table.column_names[place]) for place in places]
+    return headings, rows, [is_number(table.schema.field(place).type) for place in places]
+
+
+def _bar(metrics: Metrics) -> str:
+    """How much of the window is kept, as a bar."""
+    share = min(1.0, metrics.kept_peak / max(1, metrics.window_records_peak))
+    return (
+        '<div style="background:#C9CDD2;width:16em;height:0.5em">'
+        f'<div style="background:#0072B2;width:{share:.2%};height:0.5em"></div></div>'
+    )
+
+
+def together(tables: list[pa.Table]) -> pa.Table:
+    """Rows of different queries in one table: NULL where one lacks a column, and text in a column
+    whose types have nothing in common."""
+    if all(table.schema == tables[0].schema for table in tables):
+        return pa.concat_tables(tables)
+    try:
+        return pa.concat_tables(tables, promote_options="permissive")
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        kinds: dict[str, set[pa.DataType]] = {}
+        for table in tables:
+            for field in table.schema:
+                kinds.setdefault(field.name, set()).add(field.type)
+        mixed = {name: pa.string() for name, found in kinds.items() if len(found) > 1}
+        return pa.concat_tables([_cast(t, mixed) for t in tables], promote_options="permissive")
+
+
+def _cast(table: pa.Table, kinds: Mapping[str, pa.DataType]) -> pa.Table:
+    for i, name in enumerate(table.column_names):
+        if name in kinds:
+            column = pa.array(map(_word, table.column(i).to_pylist()), kinds[name])
+            table = table.set_column(i, name, column)
+    return table
+
+
+def _word(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
+__all__ = ["Results", "together"]

@@ -1,0 +1,331 @@
+"""Result rows as users see them, from what an operator reports."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from crestline.core import sound
+from crestline.core.snapshots import Snapshots
+from crestline.core.window import RangeWindow, RowsWindow, Window, counts_rows
+from crestline.kernels.common.changes import diff_snapshots, diff_uncertain_snapshots
+from crestline.language import Query
+from crestline.runtime.fitting import plain_type
+from crestline.runtime.partitions import Partitions
+from crestline.types import Bools, Floats, Ints
+
+_MOMENT = pa.timestamp("us", "UTC")
+_CHANGES = pa.array(["leave", "move", "enter"])
+#: The width of a window from which nothing expires.
+_UNBOUNDED = -1
+
+
+class RowBuilder:
+    """Builds the tables of the results of one query, or of several that differ only in k, in their
+    windows and in what they emit; all of one kind have the same ``schema``."""
+
+    def __init__(
+        self, queries: Mapping[str, Query], columns: pa.Schema, *, shard: bool = False
+    ) -> None:
+        """The rows of a ``shard`` have what it takes to merge them: see ``runtime.shards``."""
+        query = next(iter(queries.values()))
+        self._query = query
+        self.set_queries(list(queries.items()))
+        self._counted = counts_rows(query.window)
+        self._at = pa.int64() if self._counted else _MOMENT
+        self.partition_schema = pa.schema(
+            [
+                (item.name, plain_type(columns.field(f"p{i}").type))
+                for i, item in enumerate(query.partition_by)
+            ]
+        )
+        partitioned = {item.name for item in query.partition_by}
+        self._selected = {
+            item.name: f"c{i}"
+            for i, item in enumerate(query.select)
+            if item.name not in partitioned
+        }
+        selected = [
+            (name, plain_type(columns.field(role).type)) for name, role in self._selected.items()
+        ]
+        tail = [("score", pa.float64())]
+        if query.probability is not None:
+            tail.append(("probability", pa.float64()))
+        if query.combine is not None:
+            tail += [("upper", pa.float64()), ("certain", pa.bool_())]
+        if shard:
+            tail += [("\0object", plain_type(columns.field("o").type)), ("\0latest", pa.int64())]
+            tail.append(("\0rival", pa.float64()))
+        if query.late == "REVISE":
+            tail.append(("revision", pa.int64()))
+        head = [("query", pa.string()), ("window_start", self._at), ("window_end", self._at)]
+        ranks = [("rank", pa.int64())]
+        end = [*selected, *tail]
+        self._snapshots = pa.schema([*head, *self.partition_schema, *ranks, *end])
+        head = [("query", pa.string()), ("at", self._at)]
+        ranks = [("change", pa.string()), ("rank", pa.int64()), ("previous_rank", pa.int64())]
+        self._changes = pa.schema([*head, *self.partition_schema, *ranks, *end])
+
+    def set_queries(self, queries: Sequence[tuple[str, Query] | None]) -> None:
+        """The queries by their numbers; None stands for one that was removed."""
+        self._names = ["" if known is None else known[0] for known in queries]
+        self._width = np.array(
+            [0 if known is None else _width(known[1].window) for known in queries], np.int64
+        )
+
+    def schema(self, emit: str) -> pa.Schema:
+        """Of every table of SNAPSHOTS, or of CHANGES."""
+        return self._changes if emit == "CHANGES" else self._snapshots
+
+    def snapshots(
+        self, reported: Snapshots, kept: pa.Table, partitions: Partitions, revision: Ints | None
+    ) -> tuple[pa.Table, Ints | None]:
+        """One row a record of each snapshot, by window end, partition values and rank; and whose it
+        is, where several queries share an operator: those of each are together."""
+        order = None
+        if len(partitions) > 1:
+            keys = [partitions.order()[reported.partition], reported.end]
+            order = np.lexsort(keys if reported.ask is None else [*keys, reported.ask])
+            reported = reported.ordered(order)
+        count = np.diff(reported.offset)
+        end = np.repeat(reported.end, count)
+        rank = np.arange(1, len(end) + 1) - np.repeat(reported.offset[:-1], count)
+        ask = None if reported.ask is None else np.repeat(reported.ask, count)
+        columns: dict[str, pa.Array | pa.ChunkedArray] = {
+            "query": self._query_column(ask, len(end)),
+            "window_start": self._starts(end, ask),
+            "window_end": pa.array(end).cast(self._at),
+            "rank": pa.array(rank),
+        }
+        columns |= self._values(np.repeat(reported.partition, count), reported.id, kept, partitions)
+        if reported.outlook is not None:
+            columns["score"] = pa.array(reported.score)
+            columns["upper"] = pa.array(reported.outlook.upper)
+            columns["certain"] = pa.array(reported.outlook.certain)
+            if "\0object" in self._snapshots.names:
+                columns["\0object"] = kept.column("o").take(pa.array(reported.id))
+                columns["\0latest"] = pa.array(reported.outlook.latest)
+                columns["\0rival"] = pa.array(reported.outlook.rival)
+        if reported.probability is not None:
+            columns["probability"] = pa.array(reported.probability)
+        if self._query.late == "REVISE":
+            of_snapshot = np.zeros(len(reported), np.int64) if revision is None else revision
+            if order is not None:
+                of_snapshot = of_snapshot[order]
+            columns["revision"] = pa.array(np.repeat(of_snapshot, count))
+        schema = self._snapshots
+        return pa.table({name: columns[name] for name in schema.names}, schema=schema), ask
+
+    def changes(
+        self, found: Changes, kept: pa.Table, partitions: Partitions
+    ) -> tuple[pa.Table, Ints]:
+        """One row a change, and whose: by query, then leaves first, then by the new rank."""
+        at, whose, change, rank, previous, id = found.table
+        ask, partition = whose, np.zeros(len(whose), np.int64)
+        if len(partitions) > 1:
+            ask, partition = whose % found.queries, whose // found.queries
+        numbers = found.numbers
+        if len(partitions) > 1 or numbers is not None:  # else they come in this order
+            by_place = np.where(change == 0, previous, rank)
+            group = partitions.order()[partition] if len(partitions) > 1 else partition
+            order = np.lexsort((by_place, change != 0, group, at, ask))
+            ask, at, partition, change, rank, previous, id = (
+                column[order] for column in (ask, at, partition, change, rank, previous, id)
+            )
+            numbers = None if numbers is None else numbers[:, order]
+        columns: dict[str, pa.Array | pa.ChunkedArray] = {
+            "query": self._query_column(ask if found.queries > 1 else None, len(at)),
+            "at": pa.array(at).cast(self._at),
+            "change": _CHANGES.take(pa.array(change)),
+            "rank": pa.array(rank, mask=rank == 0),
+            "previous_rank": pa.array(previous, mask=previous == 0),
+        }
+        columns |= self._values(partition, id, kept, partitions)
+        if numbers is not None and len(numbers) == 1:
+            columns["probability"] = pa.array(numbers[0])
+        elif numbers is not None:
+            columns["score"], columns["upper"] = pa.array(numbers[0]), pa.array(numbers[1])
+            columns["certain"] = pa.array(numbers[2] > 0)
+        schema = self._changes
+        return pa.table({name: columns[name] for name in schema.names}, schema=schema), ask
+
+    def _query_column(self, ask: Ints | None, count: int) -> pa.Array | pa.ChunkedArray:
+        if ask is None:
+            return pa.repeat(self._names[0], count)
+        # The rows of a query are together: repeating its name is far quicker than looking it up.
+        cuts = [0, *(np.flatnonzero(np.diff(ask)) + 1).tolist(), count]
+        pieces = [
+            pa.repeat(self._names[ask[start]], stop - start)
+            for start, stop in zip(cuts, cuts[1:], strict=False)
+            if stop > start
+        ]
+        return pa.chunked_array(pieces, pa.string())
+
+    def _values(
+        self, partition: Ints, id: Ints, kept: pa.Table, partitions: Partitions
+    ) -> dict[str, pa.Array | pa.ChunkedArray]:
+        columns: dict[str, pa.Array | pa.ChunkedArray] = {}
+        if len(self.partition_schema):
+            for name, column in zip(
+                self.partition_schema.names, partitions.table().columns, strict=True
+            ):
+                columns[name] = column.take(partition)
+        for name, role in self._selected.items():
+            columns[name] = kept.column(role).take(id)
+        score = np.asarray(kept.column("_score").to_numpy())[id]
+        order_by = self._query.order_by
+        descending = not order_by or order_by[0].descending
+        columns["score"] = pa.array(score if descending else 0.0 - score)
+        return columns
+
+    def _starts(self, end: Ints, ask: Ints | None) -> pa.Array:
+        width = self._width[0] if ask is None else self._width[ask]
+        unbounded = np.broadcast_to(width == _UNBOUNDED, len(end))
+        if self._counted:
+            return pa.array(np.where(unbounded, 0, np.maximum(end - width, 0)))
+        return pa.array(end - width, mask=unbounded).cast(self._at)
+
+
+def _width(window: Window) -> int:
+    if isinstance(window, RowsWindow):
+        return window.rows
+    return window.width if isinstance(window, RangeWindow) else _UNBOUNDED
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Changes as columns of (at, whose, change, rank, previous rank, id), where whose is
+    ``partition * queries + query``; and the numbers that may change with time (see
+    ``ChangeLog``)."""
+
+    table: Ints
+    queries: int
+    numbers: Floats | None = None
+
+
+class ChangeLog:
+    """What each partition showed last to each query, and the changes from there.
+
+    ``changing`` numbers of a record may change while it is shown: its probability, or of an object
+    score, upper bound and whether it is certain.
+    """
+
+    def __init__(self, *, changing: int = 0, queries: int = 1) -> None:
+        self.queries = queries
+        self._from = np.zeros(1, np.int64)
+        self.shown = np.empty(0, np.int64)
+        self._numbers = np.empty((changing, 0)) if changing else None
+
+    def changes(self, reported: Snapshots, partitions: int, ids: int) -> Changes:
+        """The changes that the snapshots bring; a record that leaves has the numbers that it
+        showed."""
+        more = partitions * self.queries + 1 - len(self._from)
+        if more > 0:
+            self._from = np.concatenate((self._from, np.full(more, self._from[-1])))
+        if reported.ask is not None:
+            whose = reported.partition * self.queries + reported.ask
+            reported = replace(reported, partition=whose)
+        reported = reported.ordered(np.lexsort((reported.end, reported.partition)))
+        if self._numbers is not None:
+            return self._changing_numbers(reported, self._numbers, ids)
+        table, self._from, self.shown = diff_snapshots(
+            self._from,
+            self.shown,
+            reported.partition,
+            reported.end,
+            reported.offset,
+            reported.id,
+            np.zeros(ids, np.int64),
+        )
+        return Changes(table, self.queries)
+
+    def _changing_numbers(self, reported: Snapshots, shown: Floats, ids: int) -> Changes:
+        id = np.concatenate((self.shown, reported.id))
+        numbers = np.concatenate((shown, _numbers_of(reported, len(shown))), axis=1)
+        kind = numbers[0]
+        if len(numbers) > 1:  # one number for each combination
+            kind = np.unique(numbers, axis=1, return_inverse=True)[1].ravel().astype(np.float64)
+        table, self._from, entries = diff_uncertain_snapshots(
+            self._from,
+            reported.partition,
+            reported.end,
+            reported.offset + len(self.shown),
+            id,
+            kind,
+            np.zeros(ids, np.int64),
+        )
+        self.shown, self._numbers = id[entries], numbers[:, entries]
+        changed = table[5].copy()
+        table[5] = id[changed]
+        return Changes(table, self.queries, numbers[:, changed])
+
+    def ask_for(self, queries: int) -> None:
+        """From now on there are so many queries; the new ones have been shown nothing."""
+        count = np.diff(self._from).reshape(-1, self.queries)
+        more = np.zeros((len(count), queries - self.queries), np.int64)
+        every = np.concatenate((count, more), axis=1).ravel()
+        self._from = np.concatenate(([0], np.cumsum(every)))
+        self.queries = queries
+
+    def forget(self, query: int) -> None:
+        """A query was removed: it is shown nothing any more."""
+        count = np.diff(self._from)
+        mine = np.arange(len(count)) % self.queries == query
+        kept = np.repeat(~mine, count)
+        self.shown = self.shown[kept]
+        if self._numbers is not None:
+            self._numbers = self._numbers[:, kept]
+        self._from = np.concatenate(([0], np.cumsum(np.where(mine, 0, count))))
+
+    def rename(self, places: Ints) -> None:
+        self.shown = places[self.shown]
+
+    def showing(self, partitions: int) -> Bools:
+        """Which partitions show anything."""
+        shows = np.zeros(partitions, np.bool_)
+        mine = (np.diff(self._from) > 0).reshape(-1, self.queries)
+        shows[: len(mine)] = mine.any(axis=1)
+        return shows
+
+    def keep_partitions(self, kept: Ints) -> None:
+        """Forget all partitions but these; the others must not show anything."""
+        count = np.diff(self._from).reshape(-1, self.queries)
+        known = kept[kept < len(count)]
+        self._from = np.concatenate(([0], np.cumsum(count[known].ravel())))
+
+    def state(self) -> dict[str, Any]:
+        known = {"from": self._from, "shown": self.shown}
+        return known if self._numbers is None else known | {"numbers": self._numbers}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        sound.like(state, self.state(), "log")
+        if self._numbers is not None:
+            fits = len(state["numbers"]) == len(self._numbers)
+            sound.require(fits, "log.numbers are others")
+        self._from, self.shown = state["from"], state["shown"]
+        self._numbers = state.get("numbers")
+
+    def check(self, partitions: int, ids: int) -> None:
+        """Refuse a log of partitions or records that are not there."""
+        known = len(self._from) - 1
+        sound.require(known % self.queries == 0, "log: some queries are missing")
+        sound.require(known <= partitions * self.queries, "log: partitions without values")
+        sound.offsets("log.from", self._from, known, len(self.shown))
+        sound.within("log.shown", self.shown, 0, ids)
+        if self._numbers is not None:
+            fits = self._numbers.shape[1] == len(self.shown)
+            sound.require(fits, "log.numbers are not of the records shown")
+
+
+def _numbers_of(reported: Snapshots, count: int) -> Floats:
+    """The numbers of reported records that may change while they are shown."""
+    view = reported.outlook
+    if view is not None:
+        return np.stack((reported.score, view.upper, view.certain.astype(np.float64)))
+    if reported.probability is not None:
+        return reported.probability[None, :]
+    return np.empty((count, 0))  # nothing at all is reported

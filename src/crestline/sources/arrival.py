@@ -1,0 +1,30 @@
+"""Files that are still to come."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from crestline.core.errors import SourceError
+from crestline.sources.files import find_files
+
+
+def wait_for_files(path: str | os.PathLike[str], stream: str, patience: float) -> list[str]:
+    """The files of a path as soon as there is one with a byte; SourceError after ``patience`` s."""
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            files = find_files(os.path.abspath(path), stream)
+            if any(os.path.getsize(file) for file in files):
+                return files
+            raise SourceError(f"stream {stream!r}: {path} holds only empty files so far")
+        except (SourceError, FileNotFoundError) as error:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                if isinstance(error, SourceError):
+                    raise
+                raise SourceError(f"stream {stream!r}: {error}") from error
+        time.sleep(min(0.2, max(left, 0.01)))
+
+
+__all__ = ["wait_for_files"]

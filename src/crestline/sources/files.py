@@ -1,0 +1,97 @@
+"""Paths: the files that a file, a folder, a glob or a list of them stands for."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+
+import pyarrow as pa
+
+from crestline.core.errors import SourceError
+from crestline.sources.base import Source, holding, table_source
+from crestline.sources.copies import StreamPath, compression
+
+_TEXT_FORMATS = (".csv", ".tsv", ".jsonl", ".ndjson", ".json")
+_FORMATS = (".parquet", ".pq", *_TEXT_FORMATS)
+_KINDS = "parquet, csv or json lines file"
+
+
+def path_source(paths: Sequence[str | os.PathLike[str]], stream: str) -> Source:
+    """The files of all paths, in the order of the paths, as one stream."""
+    files = [file for path in paths for file in find_files(os.fspath(path), stream)]
+    endings = {ending_of(file) for file in files}
+    if len(endings) > 1:
+        given = ", ".join(os.fspath(path) for path in paths)
+        raise SourceError(
+            f"stream {stream!r}: {given} mixes {', '.join(sorted(endings))} files:"
+            " name one kind with a glob, such as folder/*.parquet"
+        )
+    ending = endings.pop()
+    if ending not in _TEXT_FORMATS:
+        from crestline.sources.parquet import parquet_source
+
+        return holding(parquet_source(files, stream), paths)
+    files = [file for file in files if os.path.getsize(file)]
+    if not files:
+        return table_source(pa.table({}))
+    from crestline.sources.text import text_source  # DuckDB reads it
+
+    return holding(text_source(files, ending, stream, encoding_of(paths)), paths)
+
+
+def encoding_of(paths: Iterable[object]) -> str | None:
+    """The encoding that was named for these paths, if any."""
+    named = [path.encoding for path in paths if isinstance(path, StreamPath)]
+    return next((encoding for encoding in named if encoding is not None), None)
+
+
+def find_files(path: str, stream: str) -> list[str]:
+    """The files that a path, folder or glob stands for, by name; hidden ones are left out."""
+    if "://" in path:
+        raise SourceError(
+            f"stream {stream!r}: {path} is not on this machine, and object stores and web addresses"
+            " are not read yet: copy it here first, or give what pyarrow.dataset.dataset(...) opens"
+        )
+    if os.path.isdir(path):
+        found = [str(p) for p in Path(path).rglob("*") if p.is_file()]
+        found = [file for file in found if ending_of(file) in _FORMATS]
+    elif os.path.exists(path):
+        found = [path]
+    else:
+        found = [file for file in glob.glob(path, recursive=True) if os.path.isfile(file)]
+    found = sorted(f for f in found if not os.path.basename(f).startswith((".", "_")))
+    if not found:
+        raise SourceError(f"stream {stream!r}: {_nothing_at(path)}")
+    for file in found:
+        if ending_of(file) not in _FORMATS:
+            raise SourceError(
+                f"stream {stream!r}: cannot tell what {file} is: its name must end in one of"
+                f" {', '.join(_FORMATS)}"
+            )
+    return found
+
+
+def _nothing_at(path: str) -> str:
+    """Why no file was found, and what is there instead."""
+    if os.path.isdir(path):
+        names = sorted(os.listdir(path))
+        some = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+        return f"the folder {path} holds no {_KINDS}: it {f'holds {some}' if names else 'is empty'}"
+    if os.path.exists(path):
+        return f"{path} is hidden by its name: rename it so that it begins with a letter"
+    if glob.has_magic(path):
+        return f"{path} matches no {_KINDS}"
+    folder, name = os.path.split(path.rstrip(os.sep))
+    if not os.path.isdir(folder or "."):
+        return f"there is no file or folder {path}: there is no folder {folder}"
+    close = get_close_matches(name, os.listdir(folder or "."), n=1, cutoff=0.75)
+    advice = f": did you mean {os.path.join(folder, close[0])}?" if close else ""
+    return f"there is no file or folder {path}{advice}"
+
+
+def ending_of(file: str) -> str:
+    """The ending that tells the format of a file, below that of its compression."""
+    return os.path.splitext(file[: len(file) - len(compression(file))])[1].lower()

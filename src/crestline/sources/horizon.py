@@ -1,0 +1,106 @@
+"""How far results can be told while a stream is read: the earliest event time still to come.
+
+In a bounded run without LATENESS every record counts, in whatever order the records lie. A result
+is then due once no record to come can be part of it. What is known about the times to come:
+
+=============  ===================================================================================
+data           after a batch, no record to come is before
+=============  ===================================================================================
+a table        the smallest time of the batches that follow: one look at the column finds it
+parquet files  the smallest time of the row groups that follow, by their statistics
+other streams  nothing is known until the end
+=============  ===================================================================================
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from itertools import chain, repeat
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from crestline.core.sentinels import LONG_AGO
+
+if TYPE_CHECKING:
+    from pyarrow.parquet import FileMetaData, RowGroupMetaData
+
+#: The earliest time of records that have none: nothing has to wait for them.
+NEVER = 1 << 62
+_PER_UNIT = {"s": 1_000_000, "ms": 1_000, "us": 1}
+_PER_DAY = 86_400_000_000
+_STORED_UNITS = {"milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}
+
+
+def unknown(column: str) -> Iterator[int]:
+    """The horizons of a stream of which nothing is known."""
+    return repeat(LONG_AGO)
+
+
+def horizons(earliest: Iterable[int]) -> Iterator[int]:
+    """From the earliest time of each batch: after each, the earliest time still to come.
+
+    >>> horizon = horizons([3, 8, 5])
+    >>> next(horizon), next(horizon), next(horizon) == NEVER
+    (5, 5, True)
+    """
+    bounds, bound = [], NEVER
+    for time in reversed(list(earliest)):
+        bounds.append(bound)
+        bound = min(bound, time)
+    return chain(reversed(bounds), repeat(LONG_AGO))
+
+
+def earliest_in(times: pa.ChunkedArray) -> int:
+    """The smallest event time of a column, in microseconds; LONG_AGO if the column is no time.
+
+    >>> earliest_in(pa.chunked_array([pa.array([7, None, 5], pa.timestamp("ms"))]))
+    5000
+    """
+    kind = times.type
+    if not (pa.types.is_timestamp(kind) or pa.types.is_date(kind)):
+        return LONG_AGO
+    smallest = pc.min(times)
+    if not smallest.is_valid:
+        return NEVER
+    if pa.types.is_date32(kind):
+        return _in_range(smallest.value * _PER_DAY)
+    return _microseconds(smallest.value, "ms" if pa.types.is_date64(kind) else kind.unit)
+
+
+def earliest_by_statistics(metadata: FileMetaData, column: str) -> list[int]:
+    """The smallest event time of each row group, in microseconds; LONG_AGO where the file does not
+    tell."""
+    places = range(metadata.num_columns)
+    place = next((i for i in places if metadata.schema.column(i).path == column), None)
+    groups = range(metadata.num_row_groups)
+    if place is None:
+        return [LONG_AGO for _ in groups]
+    kind = json.loads(metadata.schema.column(place).logical_type.to_json())
+    return [_earliest_in_group(metadata.row_group(g), place, kind) for g in groups]
+
+
+def _earliest_in_group(group: RowGroupMetaData, place: int, kind: dict[str, str]) -> int:
+    if group.num_rows == 0:
+        return NEVER
+    statistics = group.column(place).statistics
+    if statistics is None:
+        return LONG_AGO
+    if not statistics.has_min_max:
+        only_nulls = statistics.has_null_count and statistics.null_count == group.num_rows
+        return NEVER if only_nulls else LONG_AGO
+    if kind["Type"] == "Date":
+        return _in_range(statistics.min_raw * _PER_DAY)
+    if kind["Type"] == "Timestamp" and kind["timeUnit"] in _STORED_UNITS:
+        return _microseconds(statistics.min_raw, _STORED_UNITS[kind["timeUnit"]])
+    return LONG_AGO
+
+
+def _microseconds(time: int, unit: str) -> int:
+    return _in_range(time // 1000 if unit == "ns" else time * _PER_UNIT[unit])
+
+
+def _in_range(time: int) -> int:
+    return max(LONG_AGO, min(time, NEVER))

@@ -1,0 +1,129 @@
+"""Parquet: read by Arrow with only the needed columns, a few row groups ahead on other threads."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from crestline.core.errors import SourceError
+from crestline.runtime.fitting import bare_type, wider
+from crestline.sources.base import Source
+from crestline.sources.hive import Partitions
+from crestline.sources.horizon import earliest_by_statistics, horizons
+
+#: Rows of parquet read at once, roughly: enough to hide the cost of a batch, few enough for caches.
+PORTION_ROWS = 1 << 18
+
+
+def parquet_source(files: list[str], stream: str) -> Source:
+    """The records of all files, in the order of the files; columns that folders spell come last."""
+    opened = [_open_parquet(file, stream) for file in files]
+    schema = opened[0].schema_arrow
+    kinds: dict[str, dict[str, None]] = {}
+    for file, parquet in zip(files, opened, strict=True):
+        for column in schema:
+            place = parquet.schema_arrow.get_field_index(column.name)
+            if place < 0:
+                raise SourceError(f"stream {stream!r}: {file} lacks the column {column.name!r}")
+            given = parquet.schema_arrow.field(place).type
+            schema = schema.set(
+                schema.get_field_index(column.name), column.with_type(wider(column.type, given))
+            )
+            if not pa.types.is_null(given):
+                kinds.setdefault(column.name, {})[str(bare_type(given))] = None
+    notes = {
+        name: f"the column {name} is {schema.field(name).type}: files have {' and '.join(found)}"
+        for name, found in kinds.items()
+        if len(found) > 1
+    }
+    partitions = Partitions.of(files).without(schema.names)
+    rows = sum(parquet.metadata.num_rows for parquet in opened)
+    portions = [(i, g) for i, parquet in enumerate(opened) for g in _portions(parquet.metadata)]
+
+    def read(columns: list[str]) -> Iterator[pa.Table]:
+        def task(place: tuple[int, list[int]]) -> pa.Table:
+            file, groups = place
+            fields = opened[file].schema_arrow
+            stored = [name for name in columns if name not in partitions.schema.names]
+            texts = [f.name for f in fields if f.name in stored and _worth_encoding(f.type)]
+            # A reader of its own: one reader must not be used by two threads.
+            reader = pq.ParquetFile(files[file], metadata=opened[file].metadata,
+                                    read_dictionary=texts)  # fmt: skip
+            with reader:
+                table = reader.read_row_groups(groups, columns=stored, use_threads=False)
+            return _with_partitions(table, columns, partitions, file)
+
+        try:
+            yield from _ahead(task, portions)
+        except (OSError, pa.ArrowException) as error:
+            raise SourceError(f"stream {stream!r} cannot be read: {error}") from error
+
+    def known(column: str) -> Iterator[int]:
+        groups = [earliest_by_statistics(parquet.metadata, column) for parquet in opened]
+        return horizons(min(groups[file][g] for g in some) for file, some in portions)
+
+    variants = [parquet.schema_arrow for parquet in opened] if notes else []
+    schema = pa.schema([*schema, *partitions.schema])
+    return Source(
+        schema, True, read, rows, horizons=known, variants=variants, notes=notes,
+        spelled=partitions.schema.names,
+    )  # fmt: skip
+
+
+def _with_partitions(
+    table: pa.Table, columns: list[str], partitions: Partitions, file: int
+) -> pa.Table:
+    """The table with the columns that the folders of its file spell, among the needed ones."""
+    for field in partitions.schema:
+        if field.name in columns:
+            value = pa.scalar(partitions.values[file][field.name], field.type)
+            table = table.append_column(field, pa.repeat(value, table.num_rows))
+    return table
+
+
+def _portions(metadata: pq.FileMetaData) -> Iterator[list[int]]:
+    """Row groups, a few together where they are small: each batch has a cost of its own."""
+    gathered: list[int] = []
+    rows = 0
+    for group in range(metadata.num_row_groups):
+        gathered.append(group)
+        rows += metadata.row_group(group).num_rows
+        if rows >= PORTION_ROWS or group == metadata.num_row_groups - 1:
+            yield gathered
+            gathered, rows = [], 0
+
+
+def _open_parquet(file: str, stream: str) -> pq.ParquetFile:
+    try:
+        return pq.ParquetFile(file)
+    except (OSError, pa.ArrowException) as error:
+        raise SourceError(f"stream {stream!r}: {file} is not a parquet file: {error}") from error
+
+
+def _worth_encoding(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _ahead(
+    task: Callable[[tuple[int, list[int]]], pa.Table], places: list[tuple[int, list[int]]]
+) -> Iterator[pa.Table]:
+    """The tasks' results in order, computed on a few threads, a few at a time."""
+    threads = min(4, os.cpu_count() or 1)
+    waiting: deque[Future[pa.Table]] = deque()
+    remaining = iter(places)
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            for place in remaining:
+                waiting.append(pool.submit(task, place))
+                if len(waiting) > 2 * threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
