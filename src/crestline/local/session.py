@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from crestline.core import sound
 from crestline.core.display import cell, counted, folded_html, html_table, text_table
-from crestline.core.errors import CrestlineError, PlanError, SourceError
+from crestline.core.errors import CrestlineError, PlanError, QueryError, SourceError
 from crestline.core.order import sort_codes
 from crestline.core.state import pack, unpack
 from crestline.core.window import counts_rows
@@ -84,6 +84,10 @@ def named_queries(
 ) -> dict[str, Query]:
     """The queries of a text by their names: ``query``, or ``query_1`` and so on, where they have
     none. A single one may be called ``name``; names that are ``taken`` are not given again."""
+    if not isinstance(query, str | Query):
+        raise QueryError(
+            f"a query is a text, or what crestline.parse made of one, not {type(query).__name__}"
+        )
     queries = (query,) if isinstance(query, Query) else parse_all(query)
     known = {} if taken is None else taken
     if name is not None and len(queries) > 1:
