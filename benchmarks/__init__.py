@@ -10,5 +10,5 @@ from __future__ import annotations
 #: The suites, in the order in which all of them run.
 SUITES = (
     "steps", "arrivals", "uncertain", "incomplete", "sharing", "local", "partitions", "memory",
-    "spark",
+    "spark", "first",
 )  # fmt: skip

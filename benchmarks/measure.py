@@ -145,6 +145,7 @@ def in_child(module: str, task: dict[str, Any], patience: float = 600) -> dict[s
     """
     command = child_command(sys.executable, module, task)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    environment["CRESTLINE_KERNELS"] = "compiled"  # small sizes would run as plain Python
     try:
         done = subprocess.run(
             command, env=environment, capture_output=True, text=True, check=False, timeout=patience

@@ -14,6 +14,7 @@ import typer
 from crestline.cli import completion
 from crestline.cli.beside import as_package, find, imported, telling_what_is_missing
 from crestline.cli.errors import Misuse
+from crestline.kernels.jit.tiers import using
 
 
 def bench(
@@ -59,7 +60,8 @@ def bench(
     results = {}
     for name in names:
         module = load(folder, name)
-        with telling_what_is_missing(f"the suite {name!r}"):
+        # Small sizes would run as plain Python.
+        with telling_what_is_missing(f"the suite {name!r}"), using("compiled"):
             results[name] = module.run(quick=quick, say=lambda text: print(text, file=sys.stderr))
         if not as_json:
             print(module.table(results[name]))
