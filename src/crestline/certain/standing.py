@@ -47,12 +47,13 @@ from typing import Any
 
 import numpy as np
 
-from crestline.certain.arrivals import LARGE_WINDOW
+from crestline.certain.arrival_options import LARGE_WINDOW
 from crestline.certain.probable import candidate_limit
 from crestline.core import sound
 from crestline.core.errors import CrestlineError
+from crestline.core.sentinels import LONG_AGO, NEVER
 from crestline.core.snapshots import Snapshots
-from crestline.kernels.certain.bands import NEVER, PROBABLE, RELAXED, STRICT
+from crestline.kernels.certain.bands import PROBABLE, RELAXED, STRICT
 from crestline.kernels.certain.scoring import (
     COSINE,
     DISTANCE,
@@ -69,9 +70,9 @@ from crestline.kernels.certain.standing import (
     COLUMNS,
     COVERED,
     DOMINATORS,
-    DONE,
     FILTER,
     FILTER_LIMIT,
+    FINISHED,
     KIND,
     LENGTH,
     NONE,
@@ -191,7 +192,7 @@ class StandingQueries:
             raise CrestlineError("low must lie below high, in every dimension")
         self._wish = resolution
         self.seen = 0
-        self._time = -NEVER
+        self._time = LONG_AGO
         self._slot_of: dict[int, int] = {}  # by number
         self._next_number = 0
         # By slot; see ``kernels.certain.standing``.
@@ -432,7 +433,7 @@ class StandingQueries:
         out_number, out_score = np.empty(rows + 1024, np.int64), np.empty(rows + 1024)
         self._cursor[1:3] = 0
         at, reason = 0, -1
-        while reason != DONE:
+        while reason != FINISHED:
             reason, slot, at = take_records(
                 self._band, self._filter, self.gamma, self.additional, self.buffer, span, points,
                 times, self.seen, at, self._cursor, self._table, self._values, self._point,
@@ -445,7 +446,7 @@ class StandingQueries:
                 out_snapshot = _longer(out_snapshot, len(out_snapshot))
                 out_number = _longer(out_number, len(out_number))
                 out_score = _longer(out_score, len(out_score))
-            elif reason != DONE:
+            elif reason != FINISHED:
                 of = BAND if reason == BAND_FULL else FILTER
                 more = np.zeros(count, np.int64)
                 more[slot] = self._table[slot, of + ROOM]
@@ -624,7 +625,7 @@ class StandingQueries:
         first, last = self._reach
         last_slice = edges.shape[1]
         inside = (first >= 0) & (last <= last_slice)
-        nowhere = (first == NEVER) & (last == -NEVER)
+        nowhere = (first == NEVER) & (last == LONG_AGO)
         sound.require((inside | nowhere).all(), "queries reach outside the grid")
 
     def _check(self) -> None:
@@ -674,7 +675,7 @@ def _longer(values: Any, more: int) -> Any:
 def _nowhere(queries: int, dimensions: int) -> Ints:
     """The first and last slices of queries that are in no cell."""
     reach = np.full((2, queries, dimensions), NEVER)
-    reach[1] = -NEVER
+    reach[1] = LONG_AGO
     return reach
 
 

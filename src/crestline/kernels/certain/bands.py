@@ -12,13 +12,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from crestline.core.sentinels import NEVER, UNLIMITED
 from crestline.kernels.common.output import room_for
 from crestline.kernels.jit.tiers import kernel
 from crestline.types import Bools, Floats, Ints
 
 STRICT, RELAXED, PROBABLE = 0, 1, 2
-#: A time that never comes.
-NEVER = 1 << 62
 
 
 @kernel
@@ -216,7 +215,7 @@ def _advance_band(
     """
     head, tail, new, moment, snapshots, reported = place_of
     # Expiry is noticed in the answer only, but of a probable band everything may expire.
-    watched = NEVER if kind == PROBABLE else k
+    watched = UNLIMITED if kind == PROBABLE else k
     oldest = _oldest(chain, head, tail, watched, ats)
     finished = True
     while True:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from crestline.core.sentinels import NEVER
 from crestline.kernels.common.output import before, first_without, put, room_for
 from crestline.kernels.jit.tiers import kernel
 from crestline.types import Bools, Floats, Ints
-
-#: A pane that no record reaches.
-NEVER = 1 << 62
 
 
 @kernel

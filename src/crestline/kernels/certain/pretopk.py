@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from crestline.core.sentinels import LONG_AGO
 from crestline.kernels.common.output import before, put, room_for
 from crestline.kernels.jit.tiers import kernel
 from crestline.types import Floats, Ints
-
-NEVER = -(1 << 62)
 
 
 @kernel
@@ -112,7 +111,7 @@ def advance_pretopk(
                 end = due if alive == 0 else min(end, due)
             elif alive == 0:
                 end = until[p] + 1
-            if only_changes and shown_end[p] != NEVER and emptied < end and emptied <= until[p]:
+            if only_changes and shown_end[p] != LONG_AGO and emptied < end and emptied <= until[p]:
                 out_partition = room_for(out_partition, snapshots, 1)
                 out_end = room_for(out_end, snapshots, 1)
                 out_count = room_for(out_count, snapshots, 1)
@@ -120,7 +119,7 @@ def advance_pretopk(
                 out_end[snapshots] = emptied
                 out_count[snapshots] = 0
                 snapshots += 1
-                shown_end[p] = NEVER
+                shown_end[p] = LONG_AGO
             if end > until[p]:
                 break
             while new < stop and panes[new] < end:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crestline.core.sentinels import LONG_AGO
+from crestline.core.sentinels import LONG_AGO, NEVER, OUTDATED
 from crestline.kernels.common.output import room_for
 from crestline.kernels.jit.tiers import kernel
 from crestline.types import Floats, Ints
@@ -14,9 +14,6 @@ from crestline.types import Floats, Ints
 #: one that was removed has no K.
 K, WIDTH, SLIDE, SINCE, LIMIT, CHANGES = range(6)
 COLUMNS = 6
-#: A pane that no record reaches, one that every record has passed, and one before any window.
-NEVER = 1 << 62
-OUTDATED = -(1 << 63)
 #: A band is thinned when it has doubled, but not below this size.
 _THIN_AT_LEAST = 1024
 #: Between calls it is when it has grown by a quarter and this.

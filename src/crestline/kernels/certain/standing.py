@@ -21,8 +21,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from crestline.core.sentinels import NEVER
 from crestline.kernels.certain.bands import (
-    NEVER,
     PROBABLE,
     RELAXED,
     STRICT,
@@ -41,7 +41,7 @@ from crestline.kernels.jit.tiers import kernel
 from crestline.types import Bools, Floats, Ints
 
 #: Why ``take_records`` came back: all taken, or no room in a band, a filter or the output.
-DONE, BAND_FULL, FILTER_FULL, OUTPUT_FULL = 0, 1, 2, 3
+FINISHED, BAND_FULL, FILTER_FULL, OUTPUT_FULL = 0, 1, 2, 3
 #: No filter.
 NONE = -1
 #: After so many records another query is asked whether it needs all of its cells.
@@ -536,7 +536,7 @@ def take_records(
     ring = len(recent_time)
     rows = table[:, K].sum()
     head, snapshots, written, touched = cursor[0], cursor[1], cursor[2], cursor[3]
-    reason, about = DONE, 0
+    reason, about = FINISHED, 0
     while at < len(points):
         number, now = first + at, times[at]
         if 3 * snapshots + 3 * len(table) > len(out_snapshot) or written + rows > len(out_number):
@@ -573,7 +573,7 @@ def take_records(
                 q = members[cell, i]
                 if table[q, BAND + SIZE] >= table[q, BAND + ROOM]:
                     reason, about = BAND_FULL, q
-            if reason != DONE:
+            if reason != FINISHED:
                 break
             touched += count[cell]
             for i in range(count[cell]):
@@ -606,7 +606,7 @@ def take_records(
                         wish, False, low, high,
                     )  # fmt: skip
             head += 1
-        if reason != DONE:
+        if reason != FINISHED:
             break
         # The arrival itself.
         cell = _cell_of(edges, points, at)
@@ -616,7 +616,7 @@ def take_records(
                 reason, about = BAND_FULL, q
             elif filter != NONE and table[q, FILTER + SIZE] >= table[q, FILTER + ROOM]:
                 reason, about = FILTER_FULL, q
-        if reason != DONE:
+        if reason != FINISHED:
             break
         touched += count[cell]
         for i in range(count[cell]):

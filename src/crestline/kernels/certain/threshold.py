@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from crestline.kernels.certain.bands import NEVER, threshold_after_loss
+from crestline.core.sentinels import NEVER
+from crestline.kernels.certain.bands import threshold_after_loss
 from crestline.kernels.certain.filters import better_than, reach
 from crestline.kernels.common.output import put, room_for
 from crestline.kernels.jit.tiers import kernel
