@@ -15,7 +15,7 @@ import pytest
 import crestline
 from crestline.kernels.certain.mintopk import advance_mintopk
 from crestline.kernels.common.order import has_nan, is_ascending
-from crestline.kernels.common.output import before, first_without
+from crestline.kernels.common.windows import before, first_without
 from crestline.kernels.incomplete.objects import mixed
 from crestline.kernels.jit import tiers, workshop
 from crestline.kernels.jit.signature import as_tuples, key
