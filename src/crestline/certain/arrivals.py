@@ -31,15 +31,25 @@ import numpy as np
 
 from crestline.certain.arrival_options import checked_options, refuse_long_buffer, usual_buffer
 from crestline.certain.probable import candidate_limit
-from crestline.certain.recent import Arriving, FilterSettings, Recent
+from crestline.certain.recent import Arriving, Recent
 from crestline.core import sound
 from crestline.core.batch import Batch
 from crestline.core.errors import CrestlineError
 from crestline.core.sentinels import LONG_AGO, NEVER
 from crestline.core.snapshots import Snapshots
 from crestline.core.window import unit_panes
-from crestline.kernels.certain.bands import PROBABLE, RELAXED, STRICT, advance_bands
+from crestline.kernels.certain.bands import (
+    PROBABLE,
+    RELAXED,
+    STRICT,
+    BandRule,
+    BandState,
+    Born,
+    advance_bands,
+)
+from crestline.kernels.certain.filters import FilterRule
 from crestline.kernels.common.order import count_positions, is_ascending
+from crestline.kernels.common.output import written
 from crestline.operators.partitions import PerPartition, renumbering
 from crestline.operators.ragged import Ragged
 from crestline.operators.records import Records, new_ids
@@ -106,7 +116,7 @@ class ArrivalOperator(Reporting):
             refuse_long_buffer(values["buffer"], self.window)
         return values
 
-    def _filter_settings(self) -> FilterSettings:
+    def _filter_rule(self) -> FilterRule:
         assert self.filter is not None
         most = int(self.options["buffer"])
         if self._time.timed:
@@ -115,12 +125,13 @@ class ArrivalOperator(Reporting):
             span = most  # some records of the span may have been left out before
             refuse_long_buffer(most, self.window)
         limit = candidate_limit(self.k, most, self.options.get("error", 0.001))
-        return FilterSettings(self.filter, most, span, limit, self.options.get("gamma", 0.0))
+        gamma = float(self.options.get("gamma", 0.0))
+        return FilterRule(self.filter, self.k, most, span, limit, gamma)
 
     def _band_settings(self) -> tuple[float, int, int]:
         """gamma, and the candidates and additional candidates of a probable band."""
         if self.band != PROBABLE:
-            return self.options.get("gamma", 0.0), 0, 0
+            return float(self.options.get("gamma", 0.0)), 0, 0
         n = self.window
         if self._time.timed:
             n = min(n, int(self.options["expect"]))
@@ -181,7 +192,7 @@ class ArrivalOperator(Reporting):
         new = new.dated()
         if in_order and self.filter is not None:
             kept, passed = self._recent.pass_filter(
-                self._filter_settings(), new, ends, lambda i: self._number(i, new, number_from)
+                self._filter_rule(), new, ends, lambda i: self._number(i, new, number_from)
             )
             self._add_pending(**passed)
             return kept
@@ -239,16 +250,26 @@ class ArrivalOperator(Reporting):
         arrived = np.full(self.partitions + 1, len(band), np.int64)
         arrived[1:] += np.cumsum(np.bincount(entering["partition"], minlength=self.partitions))
         whens = np.concatenate((np.zeros(len(band), np.int64), entering["when"]))
-        start, kept, snapshots, indices = advance_bands(
-            self.band, self.k, self.window, not timed, gamma, limit, additional,
-            self.only_changes, every["score"], every["tie"], every["at"], whens,
-            every["dominators"], band.start, arrived, own["limits"], own["done"], own["shown"],
-            own["counts"], moments, moment_from,
+        start, kept, report = advance_bands(
+            BandRule(
+                self.band, self.k, self.window, not timed, self.only_changes, gamma, limit,
+                additional,
+            ),
+            Born(every["score"], every["tie"], every["at"], whens),
+            every["dominators"],
+            band.start,
+            arrived,
+            BandState(own["limits"], own["done"], own["shown"]),
+            own["counts"],
+            moments,
+            moment_from,
         )  # fmt: skip
         band.replace(start, **every.take(kept).columns)
-        partition, at, count = np.ascontiguousarray(snapshots.reshape(-1, 3).T)
+        partition, end, count, _, indices, _ = written(report)
         ids, scores = every["id"][indices], every["score"][indices]
-        return self._reported(Snapshots.of(partition, at if timed else at + 1, count, ids, scores))
+        return self._reported(
+            Snapshots.of(partition, end if timed else end + 1, count, ids, scores)
+        )
 
     def _due_moments(self, to: int | None) -> tuple[Ints, Ints]:
         """The arrivals up to ``to``, each once, by partition and in order."""
@@ -385,7 +406,7 @@ class ArrivalOperator(Reporting):
         if self.filter is not None:
             limit = None
             if self.filter == PROBABLE and self._time.timed is not None:
-                limit = self._filter_settings().limit
+                limit = self._filter_rule().limit
             self._recent.require_sound_filter(int(self.options["buffer"]), limit)
         elif self.band == PROBABLE:
             _, limit, additional = self._band_settings()

@@ -10,14 +10,71 @@ record beyond them would hardly ever have become one of the best (see ``crestlin
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from crestline.core.sentinels import NEVER, UNLIMITED
-from crestline.kernels.common.output import room_for
+from crestline.kernels.common.output import (
+    RECORDS,
+    SNAPSHOTS,
+    Report,
+    add_head,
+    new_report,
+    put,
+    roomy,
+)
 from crestline.kernels.jit.tiers import kernel
 from crestline.types import Bools, Floats, Ints
 
-STRICT, RELAXED, PROBABLE = 0, 1, 2
+STRICT, RELAXED, PROBABLE = range(3)
+#: Entries of the cursor of ``_advance_band``: the list's head and tail, the next new record and the
+#: next moment.
+_HEAD, _TAIL, _NEW, _MOMENT = range(4)
+
+
+class BandRule(NamedTuple):
+    """What a band keeps, and of which windows it reports the first k."""
+
+    kind: int
+    k: int
+    width: int
+    #: Whether the window counts records: then there is an arrival at every position.
+    counted: bool
+    only_changes: bool
+    #: Relaxed: by which share the candidates grow before they are pruned.
+    gamma: float
+    #: Probable: how many candidates there are, and how many beyond the limit.
+    limit: int
+    additional: int
+
+
+class Born(NamedTuple):
+    """Records by index: scores, ties, positions or times of birth, and when they enter the band."""
+
+    score: Floats
+    tie: Ints
+    at: Ints
+    when: Ints
+
+
+class BandState(NamedTuple):
+    """What is known of each partition."""
+
+    #: Relaxed: the candidates that set off the next pruning. Probable: the threshold.
+    limits: Floats
+    #: How many arrivals were handled (counting windows).
+    done: Ints
+    #: Whether the last snapshot held anything.
+    shown: Bools
+
+
+class Chain(NamedTuple):
+    """The band of one partition, best first: records and scores; and room for k births."""
+
+    record: Ints
+    key: Floats
+    latest: Ints
 
 
 @kernel
@@ -178,48 +235,91 @@ def threshold_after_loss(
 
 
 @kernel
-def _advance_band(
-    p: int,
-    kind: int,
-    k: int,
-    width: int,
-    counted: bool,
-    gamma: float,
-    limit: int,
-    additional: int,
-    only_changes: bool,
-    scores: Floats,
-    ties: Ints,
-    ats: Ints,
-    whens: Ints,
-    dominators: Ints,
-    chain: Ints,
-    keys: Floats,
-    latest: Ints,
-    limits: Floats,
-    done: Ints,
-    shown: Bools,
-    until: int,
-    moments: Ints,
-    last_moment: int,
-    stop: int,
-    place_of: Ints,
-    out_snapshot: Ints,
-    out_record: Ints,
-) -> bool:
-    """Partition p, until all is done (True) or the output is full (False; then call again).
+def _expire(
+    p: int, rule: BandRule, chain: Chain, head: int, tail: int, ats: Ints, limits: Floats,
+    alive_from: int,
+) -> tuple[int, int, int, bool]:  # fmt: skip
+    """Drop what was born before ``alive_from``, among what is watched; the new bounds, the oldest
+    birth left, and whether the answer changed."""
+    records, keys, _ = chain
+    watched = UNLIMITED if rule.kind == PROBABLE else rule.k
+    place, oldest, changed = head, NEVER, False
+    while place < tail and place - head < watched:
+        born = ats[records[place]]
+        if born >= alive_from:
+            oldest = min(oldest, born)
+            place += 1
+            continue
+        rank = place - head
+        changed |= rank < rule.k
+        head, tail = _take(records, keys, head, tail, place)
+        place = head + rank
+        if rule.kind == PROBABLE:
+            if tail - head >= 2:
+                limits[p] = threshold_after_loss(
+                    limits[p], keys[tail - 1], keys[tail - 2], tail - head - rule.k, rule.limit
+                )
+            else:
+                limits[p] = -np.inf
+    return head, tail, oldest, changed
 
-    ``place_of`` is where things stand: the list's head and tail, the next new record, the next
-    moment, snapshots and records written. Arrays that are never exchanged within the loop cost
-    nothing; ones that may be would be counted, as references, in every turn.
+
+@kernel
+def _enter(
+    p: int, new: int, rule: BandRule, born: Born, dominators: Ints, chain: Chain, head: int,
+    tail: int, limits: Floats, alive_from: int,
+) -> tuple[int, int, int, int]:  # fmt: skip
+    """Put a new record into the band, and drop what its kind drops; the new bounds, the record's
+    rank, and the birth of what is watched no longer."""
+    records, keys, latest = chain
+    k, ats, score = rule.k, born.at, born.score[new]
+    watched = UNLIMITED if rule.kind == PROBABLE else k
+    place = _place(records, keys, head, tail, score, born.tie[new], born.tie)
+    rank = place - head
+    lost = NEVER
+    if rank < watched <= tail - head:
+        lost = ats[records[head + watched - 1]]
+    head, tail = _put(records, keys, head, tail, place, new, score)
+    if rule.kind == STRICT:
+        tail = _drop_dominated_by(records, keys, head, head + rank, tail, k, ats, dominators)
+    elif rule.kind == RELAXED:
+        if tail - head - k >= limits[p]:
+            tail = _prune(records, keys, head, tail, k, ats, alive_from, latest)
+            left = max(0, tail - head - k)
+            limits[p] = max(left + 1.0, np.ceil((1.0 + rule.gamma) * left))
+    else:
+        most = rule.limit + rule.additional
+        if tail - head - k > most:
+            tail -= 1
+            lost = ats[records[tail]]
+        if tail - head - k >= most:
+            limits[p] = keys[tail - 1]
+    return head, tail, rank, lost
+
+
+@kernel
+def _advance_band(
+    p: int, rule: BandRule, born: Born, dominators: Ints, chain: Chain, state: BandState,
+    until: int, moments: Ints, last_moment: int, stop: int, cursor: Ints, report: Report,
+) -> bool:  # fmt: skip
+    """Partition p, until all is done (True) or the report is full (False; then call again).
+
+    Arrays that are never exchanged within the loop cost nothing; ones that may be would be counted,
+    as references, in every turn. So the report is not enlarged here.
     """
-    head, tail, new, moment, snapshots, reported = place_of
+    scores, _, ats, whens = born
+    limits, done, shown = state
+    records = chain.record
+    filled, room, most = report.filled, len(report.records), report.heads.shape[1]
+    kind, k, width = rule.kind, rule.k, rule.width
+    counted, only_changes = rule.counted, rule.only_changes
+    head, tail, new, moment = cursor[_HEAD], cursor[_TAIL], cursor[_NEW], cursor[_MOMENT]
     # Expiry is noticed in the answer only, but of a probable band everything may expire.
     watched = UNLIMITED if kind == PROBABLE else k
-    oldest = _oldest(chain, head, tail, watched, ats)
+    oldest = _oldest(records, head, tail, watched, ats)
     finished = True
     while True:
-        if 3 * snapshots + 3 > len(out_snapshot) or reported + k > len(out_record):
+        if filled[SNAPSHOTS] == most or filled[RECORDS] + k > room:
             finished = False
             break
         # The next arrival at which there is something to say.
@@ -247,147 +347,76 @@ def _advance_band(
         alive_from = due - width + 1
         changed = False
         if oldest < alive_from:
-            place = head
-            oldest = NEVER
-            while place < tail and place - head < watched:
-                born = ats[chain[place]]
-                if born >= alive_from:
-                    oldest = min(oldest, born)
-                    place += 1
-                    continue
-                rank = place - head
-                changed |= rank < k
-                head, tail = _take(chain, keys, head, tail, place)
-                place = head + rank
-                if kind == PROBABLE and tail - head >= 2:
-                    limits[p] = threshold_after_loss(
-                        limits[p], keys[tail - 1], keys[tail - 2],
-                        tail - head - k, limit,
-                    )  # fmt: skip
-                elif kind == PROBABLE:
-                    limits[p] = -np.inf
+            head, tail, oldest, changed = _expire(
+                p, rule, chain, head, tail, ats, limits, alive_from
+            )
         while new < stop and whens[new] <= due:
-            if ats[new] < alive_from or (kind == PROBABLE and scores[new] < limits[p]):
-                new += 1
-                continue
-            score = scores[new]
-            place = _place(chain, keys, head, tail, score, ties[new], ties)
-            rank = place - head
-            changed |= rank < k
-            lost = NEVER  # the birth of what is watched no longer
-            if rank < watched <= tail - head:
-                lost = ats[chain[head + watched - 1]]
-            head, tail = _put(chain, keys, head, tail, place, new, score)
-            if kind == STRICT:
-                tail = _drop_dominated_by(chain, keys, head, head + rank, tail, k, ats, dominators)
-            elif kind == RELAXED:
-                if tail - head - k >= limits[p]:
-                    tail = _prune(chain, keys, head, tail, k, ats, alive_from, latest)
-                    left = max(0, tail - head - k)
-                    limits[p] = max(left + 1.0, np.ceil((1.0 + gamma) * left))
-            else:
-                if tail - head - k > limit + additional:
-                    tail -= 1
-                    lost = ats[chain[tail]]
-                if tail - head - k >= limit + additional:
-                    limits[p] = keys[tail - 1]
-            if rank < watched:
-                oldest = min(oldest, ats[new])
-                if lost == oldest:
-                    oldest = _oldest(chain, head, tail, watched, ats)
+            if ats[new] >= alive_from and (kind != PROBABLE or scores[new] >= limits[p]):
+                head, tail, rank, lost = _enter(
+                    p, new, rule, born, dominators, chain, head, tail, limits, alive_from
+                )
+                changed |= rank < k
+                if rank < watched:
+                    oldest = min(oldest, ats[new])
+                    if lost == oldest:
+                        oldest = _oldest(records, head, tail, watched, ats)
             new += 1
         count = min(k, tail - head)
         if changed and (count > 0 or shown[p]) if only_changes else count > 0:
             shown[p] = count > 0
-            out_snapshot[3 * snapshots] = p
-            out_snapshot[3 * snapshots + 1] = due
-            out_snapshot[3 * snapshots + 2] = count
-            for i in range(count):
-                out_record[reported + i] = chain[head + i]
-            snapshots += 1
-            reported += count
-    place_of[:] = (head, tail, new, moment, snapshots, reported)
+            first = add_head(report, p, due, 0, count)
+            put(report.records, first, records, head, count)
+    cursor[_HEAD], cursor[_TAIL], cursor[_NEW], cursor[_MOMENT] = head, tail, new, moment
     return finished
 
 
 @kernel
 def advance_bands(
-    kind: int,
-    k: int,
-    width: int,
-    counted: bool,
-    gamma: float,
-    limit: int,
-    additional: int,
-    only_changes: bool,
-    scores: Floats,
-    ties: Ints,
-    ats: Ints,
-    whens: Ints,
-    dominators: Ints,
-    listed: Ints,
-    arrived: Ints,
-    limits: Floats,
-    done: Ints,
-    shown: Bools,
-    until: Ints,
-    moments: Ints,
-    moment_from: Ints,
-) -> tuple[Ints, Ints, Ints, Ints]:
+    rule: BandRule, born: Born, dominators: Ints, listed: Ints, arrived: Ints, state: BandState,
+    until: Ints, moments: Ints, moment_from: Ints,
+) -> tuple[Ints, Ints, Report]:  # fmt: skip
     """Take the new records in, and report at every arrival.
 
-    Records are places in ``scores``, ``ties`` and ``ats`` (position or time of birth): first the
-    listed ones (partition p holds ``listed[p] .. listed[p + 1]``, best first), then the new ones
-    (``arrived[p] .. arrived[p + 1]``), which enter at ``whens`` (ascending, and not before their
-    birth). A counting window (``counted``) has an arrival at every position before ``until[p]``, a
-    timed one at ``moments[moment_from[p] : moment_from[p + 1]]``. A record is alive at an arrival a
-    if it was born after ``a - width``.
+    Of the records, the listed ones come first (partition p holds ``listed[p] .. listed[p + 1]``,
+    best first), then the new ones (``arrived[p] .. arrived[p + 1]``), which enter at ``when``
+    (ascending, and not before their birth). A counting window has an arrival at every position
+    before ``until[p]``, a timed one at ``moments[moment_from[p] : moment_from[p + 1]]``. A record
+    is alive at an arrival a if it was born after ``a - width``.
 
-    ``dominators`` (strict), ``limits`` (relaxed: candidates that set off the next pruning;
-    probable: the threshold), ``done`` (arrivals already handled) and ``shown`` (whether the last
-    snapshot held anything) change in place. The probable band has ``limit`` candidates and
-    ``additional`` ones. Returns the kept records as offsets and places, the snapshots as
-    (partition, arrival, count) one after the other, and their places.
+    ``dominators`` (strict) and ``state`` change in place. Returns the kept records as offsets and
+    indices, and the snapshots, whose ends are arrivals.
     """
+    k = rule.k
     partitions = len(listed) - 1
     longest, most_new = 0, 0
     for p in range(partitions):
         longest = max(longest, listed[p + 1] - listed[p])
         most_new = max(most_new, arrived[p + 1] - arrived[p])
-    chain = np.empty(longest + 2 * most_new + 2, np.int64)
-    keys = np.empty(len(chain), np.float64)
-    latest = np.empty(k, np.int64)
+    room = longest + 2 * most_new + 2
+    chain = Chain(np.empty(room, np.int64), np.empty(room), np.empty(k, np.int64))
+    records, keys = chain.record, chain.key
     kept = np.empty(listed[partitions] + arrived[partitions] - arrived[0], np.int64)
     kept_from = np.zeros(partitions + 1, np.int64)
     filled = 0
-    out_snapshot = np.empty(3 * 64, np.int64)
-    out_record = np.empty(4 * k + 64, np.int64)
-    place_of = np.zeros(6, np.int64)
+    report = new_report(0, 64, 4 * k + 64)
+    cursor = np.zeros(4, np.int64)
     for p in range(partitions):
         head = most_new + 1
         tail = head + listed[p + 1] - listed[p]
         for i in range(head, tail):
-            chain[i] = listed[p] + i - head
-            keys[i] = scores[chain[i]]
-        place_of[0], place_of[1] = head, tail
-        place_of[2], place_of[3] = arrived[p], moment_from[p]
+            records[i] = listed[p] + i - head
+            keys[i] = born.score[records[i]]
+        cursor[_HEAD], cursor[_TAIL] = head, tail
+        cursor[_NEW], cursor[_MOMENT] = arrived[p], moment_from[p]
         while not _advance_band(
-            p, kind, k, width, counted, gamma, limit, additional, only_changes, scores, ties, ats,
-            whens, dominators, chain, keys, latest, limits, done, shown, until[p], moments,
-            moment_from[p + 1], arrived[p + 1], place_of, out_snapshot, out_record,
+            p, rule, born, dominators, chain, state, until[p], moments, moment_from[p + 1],
+            arrived[p + 1], cursor, report,
         ):  # fmt: skip
-            out_snapshot = room_for(out_snapshot, 3 * place_of[4], len(out_snapshot))
-            out_record = room_for(out_record, place_of[5], len(out_record))
-        if counted:
-            done[p] = until[p]
-        for i in range(place_of[0], place_of[1]):
-            kept[filled] = chain[i]
+            report = roomy(report, k)
+        if rule.counted:
+            state.done[p] = until[p]
+        for i in range(cursor[_HEAD], cursor[_TAIL]):
+            kept[filled] = records[i]
             filled += 1
         kept_from[p + 1] = filled
-    snapshots, reported = place_of[4], place_of[5]
-    return (
-        kept_from,
-        kept[:filled].copy(),
-        out_snapshot[: 3 * snapshots].copy(),
-        out_record[:reported].copy(),
-    )
+    return kept_from, kept[:filled].copy(), report
