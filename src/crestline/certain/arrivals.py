@@ -30,6 +30,7 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 
 from crestline.certain.arrival_options import checked_options, refuse_long_buffer, usual_buffer
+from crestline.certain.moments import Moments
 from crestline.certain.probable import candidate_limit
 from crestline.certain.recent import Arriving, Recent
 from crestline.core import sound
@@ -105,7 +106,7 @@ class ArrivalOperator(Reporting):
         #: What passed the filter, and when it enters the band.
         integers = dict.fromkeys(("partition", "when", "at", "tie", "id"), _NONE)
         self._pending = Waiting(score=np.empty(0), **integers)
-        self._moments: list[tuple[Ints, Ints]] = []  # arrivals on time: partitions, times
+        self._moments = Moments()  # arrivals on time
 
     def _checked(self, chosen: Mapping[str, float | None]) -> dict[str, float]:
         options = checked_options(type(self).__name__, self.OPTIONS, chosen)
@@ -177,7 +178,7 @@ class ArrivalOperator(Reporting):
         times = _owned(np.ascontiguousarray(times, np.int64))
         self._time.refuse_late(int(times.min()))
         part = np.zeros(count, np.int64) if partitions is None else partitions
-        self._moments.append((part, times))
+        self._moments.add(part, times)
         return times
 
     def _decide(self, new: Arriving, number_from: int | None) -> Ints:
@@ -238,10 +239,10 @@ class ArrivalOperator(Reporting):
         self._time.require(to)
         if self.partitions == 0:
             return Snapshots.nothing()
-        if timed:
-            assert to is not None
+        moment_from, moments = np.zeros(self.partitions + 1, np.int64), _NONE
+        if timed and to is not None:
             self._time.close(to)
-        moment_from, moments = self._due_moments(to)
+            moment_from, moments = self._moments.take_due(to, self.partitions)
         entering = self._take_pending(moment_from, moments)
         entering["dominators"] = np.zeros(len(entering), np.int64)
         band, own = self._band, self._own
@@ -270,27 +271,6 @@ class ArrivalOperator(Reporting):
         return self._reported(
             Snapshots.of(partition, end if timed else end + 1, count, ids, scores)
         )
-
-    def _due_moments(self, to: int | None) -> tuple[Ints, Ints]:
-        """The arrivals up to ``to``, each once, by partition and in order."""
-        start = np.zeros(self.partitions + 1, np.int64)
-        if not self._time.timed or not self._moments:
-            return start, _NONE
-        assert to is not None
-        partition = np.concatenate([part for part, _ in self._moments])
-        times = np.concatenate([times for _, times in self._moments])
-        later = times > to
-        self._moments = [(partition[later], times[later])] if later.any() else []
-        partition, times = partition[~later], times[~later]
-        single = self.partitions == 1
-        if not (single and is_ascending(times)):
-            order = np.argsort(times) if single else np.lexsort((times, partition))
-            partition, times = partition[order], times[order]
-        new = np.ones(len(times), np.bool_)
-        new[1:] = (times[1:] != times[:-1]) | (partition[1:] != partition[:-1])
-        partition, times = partition[new], times[new]
-        start[1:] = np.cumsum(np.bincount(partition, minlength=self.partitions))
-        return start, times
 
     def _take_pending(self, moment_from: Ints, moments: Ints) -> Records:
         """Remove the records that enter by the last of these moments; by partition, in the order of
@@ -329,8 +309,7 @@ class ArrivalOperator(Reporting):
         for lists in (self._band, self._recent.buffer):
             live[lists.partition()[lists["at"] > oldest]] = True
         live[self._pending["partition"]] = True
-        for partition, _ in self._moments:
-            live[partition] = True
+        self._moments.mark_partitions(live)
         return live
 
     def keep_partitions(self, kept: Ints) -> None:
@@ -339,7 +318,7 @@ class ArrivalOperator(Reporting):
         for part in (self._band, self._recent, self._own):
             part.keep(kept)
         self._pending.renumber_partitions(numbers)
-        self._moments = [(numbers[partition], times) for partition, times in self._moments]
+        self._moments.renumber_partitions(numbers)
         self.partitions = len(kept)
 
     # -- state --------------------------------------------------------------------------------
@@ -356,10 +335,7 @@ class ArrivalOperator(Reporting):
             "own": self._own.state(),
             "filter": self._recent.state(),
             "pending": self._pending.state(),
-            "moments": {
-                "partition": np.concatenate([_NONE, *(part for part, _ in self._moments)]),
-                "times": np.concatenate([_NONE, *(times for _, times in self._moments)]),
-            },
+            "moments": self._moments.state(),
         }
 
     @classmethod
@@ -374,16 +350,14 @@ class ArrivalOperator(Reporting):
         self._own.restore(state["own"])
         self._recent.restore(state["filter"])
         self._pending.restore(state["pending"])
-        moments = state["moments"]
-        if len(moments["times"]):
-            self._moments = [(moments["partition"], moments["times"])]
+        self._moments.restore(state["moments"], self.partitions)
         self._resume(state)
-        self._require_sound(moments)
+        self._require_sound()
 
     def _resume(self, state: dict[str, Any]) -> None:
         """Restore what an algorithm keeps beside all this."""
 
-    def _require_sound(self, moments: dict[str, Ints]) -> None:
+    def _require_sound(self) -> None:
         """Refuse a state with which a kernel would leave its arrays; see ``core.sound``."""
         parts, pending, own = self.partitions, self._pending, self._own
         own.require_sound("own", parts)
@@ -392,9 +366,7 @@ class ArrivalOperator(Reporting):
         sound.length("pending", *pending.columns.values())
         sound.within("pending.partition", pending["partition"], 0, parts)
         sound.numbers("pending.score", pending["score"])
-        sound.length("moments", moments["partition"], moments["times"])
-        sound.within("moments.partition", moments["partition"], 0, parts)
-        sound.moments("times", self._band["at"], moments["times"])
+        sound.moments("times", self._band["at"])
         sound.moments("closed", np.array([self._time.closed, self._fed]))
         sound.moments("pending", pending["at"], pending["when"])
         if not self._time.timed:

@@ -19,7 +19,8 @@ from typing import NamedTuple
 import numpy as np
 
 from crestline.core.sentinels import LONG_AGO
-from crestline.kernels.certain.bands import PROBABLE, RELAXED, STRICT, lowered
+from crestline.kernels.certain.band_lists import lowered
+from crestline.kernels.certain.bands import PROBABLE, RELAXED, STRICT
 from crestline.kernels.certain.blocks import BLOCK
 from crestline.kernels.common.order import reach
 from crestline.kernels.common.output import put

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from crestline.core.sentinels import NEVER
-from crestline.kernels.certain.bands import threshold_after_loss
+from crestline.kernels.certain.band_lists import threshold_after_loss
 from crestline.kernels.certain.blocks import BLOCK, birth
 from crestline.kernels.certain.filters import better_than
 from crestline.kernels.common.order import reach
