@@ -22,7 +22,7 @@ from crestline.kernels.jit.signature import as_tuples, key
 from crestline.kernels.jit.tiers import _tiers, rehearsing, using, waited
 from crestline.runtime import rehearsal
 
-SOURCE = Path(__file__).parents[2] / "src"
+SOURCE = Path(__file__).parents[3] / "src"
 
 QUERIES = {
     "certain": "SELECT TOP 2 id FROM s [RANGE 10 s SLIDE 5 s ON ts] ORDER BY x * y DESC",
