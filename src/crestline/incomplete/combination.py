@@ -93,8 +93,8 @@ class Combination:
         )
 
     def state(self) -> dict[str, Any]:
-        return asdict(self) | {"weights": np.array(self.weights, np.float64)}
+        return asdict(self) | {"weights": list(self.weights)}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
-        return cls(**(state | {"weights": tuple(state["weights"].tolist())}))
+        return cls(**(state | {"weights": tuple(state["weights"])}))
