@@ -18,7 +18,7 @@ from crestline.core.batch import Batch
 from crestline.core.errors import CrestlineError
 from crestline.core.sentinels import LONG_AGO, NEVER
 from crestline.core.snapshots import Snapshots
-from crestline.types import Floats, Ints
+from crestline.types import Bools, Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,8 +216,9 @@ class WholeWindows(ABC):
     def set_ties(self, ties: Ints) -> None:
         self.records["tie"] = ties[self.records["id"]]
 
-    def live_partitions(self) -> None:
-        """It remembers every partition."""
+    def live_partitions(self) -> Bools | None:
+        """Every partition is remembered."""
+        return None
 
     def keep_partitions(self, kept: Ints) -> None:
         raise NotImplementedError
