@@ -15,7 +15,8 @@ from crestline.runtime.conforming import Misfit
 from crestline.runtime.executor import BundleExecutor
 from crestline.runtime.gate import AdmittedBatch, Gate, Rejects
 from crestline.runtime.metrics import Clock, Metrics
-from crestline.runtime.projection import Expressions, Projection, roles
+from crestline.runtime.projection import Expressions, Projection
+from crestline.runtime.roles import Role, role_expressions
 from crestline.runtime.views import Named
 
 
@@ -57,7 +58,9 @@ class BundleRun:
         """The stream's column of event times, where its order is worth knowing."""
         if not self.fold.none_late:
             return None
-        return self.projection.spelled.get(roles(self.fold.query)["time"].column or "")
+        return self.projection.spelled.get(
+            role_expressions(self.fold.query)[Role.TIME].column or ""
+        )
 
     def admit(
         self, batch: pa.Table | pa.RecordBatch, misfits: Sequence[Misfit] = (),

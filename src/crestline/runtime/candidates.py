@@ -13,6 +13,15 @@ from crestline.kernels.common.order import is_ascending
 from crestline.language import Query
 from crestline.runtime.fitting import plain_type
 from crestline.runtime.gate import AdmittedBatch, retyped, table_bytes, table_from
+from crestline.runtime.roles import (
+    CARRIED,
+    Number,
+    Role,
+    kept_roles,
+    key_role,
+    selected_role,
+    tie_role,
+)
 from crestline.types import Ints
 
 #: Small batches leave a table in many chunks, which are joined beyond this number.
@@ -26,19 +35,21 @@ class CandidateTable:
 
     def __init__(self, query: Query, projected: pa.Schema, texts: frozenset[str]) -> None:
         self._query = query
-        self._roles = _roles_to_keep(projected, texts)
+        self._roles = _roles_to_keep(query, projected, texts)
         # Without dictionaries: those of different batches would have to be unified all the time.
         fields = [pa.field(role, plain_type(projected.field(role).type)) for role in self._roles]
-        fields += [pa.field("_score", pa.float64()), pa.field("_partition", pa.int64())]
-        fields.append(pa.field("_row", pa.int64()))
+        fields += [pa.field(Number.SCORE, pa.float64()), pa.field(Number.PARTITION, pa.int64())]
+        fields.append(pa.field(Number.ROW, pa.int64()))
         if query.window.on is not None:
-            fields.append(pa.field("_time", pa.int64()))
+            fields.append(pa.field(Number.TIME, pa.int64()))
         if query.probability is not None:
-            fields.append(pa.field("_probability", pa.float64()))
+            fields.append(pa.field(Number.PROBABILITY, pa.float64()))
         self.table = pa.schema(fields).empty_table()
         # After the score, the first thing that breaks a tie is a later event time.
         self._later_is_better = (
-            query.window.on is not None and len(query.order_by) < 2 and "score" not in self._roles
+            query.window.on is not None
+            and len(query.order_by) < 2
+            and Role.SCORE not in self._roles
         )
 
     def __len__(self) -> int:
@@ -53,15 +64,15 @@ class CandidateTable:
             score = score[places]
             time = None if time is None else time[places]
             probability = None if probability is None else probability[places]
-        columns |= {"_score": pa.array(score), "_partition": pa.array(partition)}
-        columns["_row"] = pa.array(admitted.rows_at(places))
+        columns |= {Number.SCORE: pa.array(score), Number.PARTITION: pa.array(partition)}
+        columns[Number.ROW] = pa.array(admitted.rows_at(places))
         if time is not None:
-            columns["_time"] = pa.array(time)
+            columns[Number.TIME] = pa.array(time)
         if probability is not None:
-            columns["_probability"] = pa.array(probability)
+            columns[Number.PROBABILITY] = pa.array(probability)
         more = pa.table(columns).cast(self.table.schema)
         self.table = pa.concat_tables([self.table, more])
-        if self.table.column("_row").num_chunks > _CHUNKS:
+        if self.table.column(Number.ROW).num_chunks > _CHUNKS:
             self.table = self.table.combine_chunks()
 
     def ties(self, ids: Ints) -> Ints | None:
@@ -70,8 +81,8 @@ class CandidateTable:
             return None
         if self._later_is_better and (times := self._deciding_times()) is not None:
             return times
-        scores = np.asarray(self.table.column("_score").to_numpy())[ids]
-        partition = np.asarray(self.table.column("_partition").to_numpy())[ids]
+        scores = np.asarray(self.table.column(Number.SCORE).to_numpy())[ids]
+        partition = np.asarray(self.table.column(Number.PARTITION).to_numpy())[ids]
         ranks = tie_ranks(scores, partition, lambda places: self._tie_columns(ids[places]))
         if ranks is None:
             return None
@@ -81,7 +92,7 @@ class CandidateTable:
 
     def _deciding_times(self) -> Ints | None:
         """The event times, if they alone break all ties: nothing has to be sorted then."""
-        times = np.asarray(self.table.column("_time").to_numpy())
+        times = np.asarray(self.table.column(Number.TIME).to_numpy())
         order = np.arange(len(times)) if is_ascending(times) else np.argsort(times)
         same = np.diff(times[order]) == 0
         if not same.any():
@@ -90,7 +101,7 @@ class CandidateTable:
         shared[1:] |= same
         shared[:-1] |= same
         places = order[shared]
-        names = ("_time", "_partition", "_score")
+        names = (Number.TIME, Number.PARTITION, Number.SCORE)
         keys = [np.asarray(self.table.column(name).to_numpy())[places] for name in names]
         by_all = np.lexsort(keys)
         equal = np.ones(len(places) - 1, np.bool_)
@@ -102,18 +113,18 @@ class CandidateTable:
         """What breaks ties among the records, first to last; see ``core.order``."""
         query = self._query
         names: list[tuple[str, bool]] = []
-        if "score" in self._roles:
-            names.append(("score", query.order_by[0].descending))
-        names += [(f"t{i}", term.descending) for i, term in enumerate(query.order_by[1:])]
+        if Role.SCORE in self._roles:
+            names.append((Role.SCORE, query.order_by[0].descending))
+        names += [(tie_role(i), term.descending) for i, term in enumerate(query.order_by[1:])]
         if query.window.on is not None:
-            names.append(("_time", True))
-            names += [(f"k{i}", False) for i in range(len(query.key))]
-            names += [(f"c{i}", False) for i in range(len(query.select))]
+            names.append((Number.TIME, True))
+            names += [(key_role(i), False) for i in range(len(query.key))]
+            names += [(selected_role(i), False) for i in range(len(query.select))]
             if query.probability is not None:
-                names.append(("_probability", True))
-                names += [("x", False)] if "x" in self._roles else []
+                names.append((Number.PROBABILITY, True))
+                names += [(Role.EXCLUSIVE, False)] if Role.EXCLUSIVE in self._roles else []
         # What is equal in all of this is the same record twice: the later one stays longer.
-        names.append(("_row", True))
+        names.append((Number.ROW, True))
         for name, larger_first in names:
             yield self.table.column(name).take(ids), larger_first
 
@@ -126,9 +137,9 @@ class CandidateTable:
 
     def rename_partitions(self, places: Ints) -> None:
         """From now on partition i is known as ``places[i]``."""
-        renamed = places[np.asarray(self.table.column("_partition").to_numpy())]
-        place = self.table.column_names.index("_partition")
-        self.table = self.table.set_column(place, "_partition", pa.array(renamed))
+        renamed = places[np.asarray(self.table.column(Number.PARTITION).to_numpy())]
+        place = self.table.column_names.index(Number.PARTITION)
+        self.table = self.table.set_column(place, Number.PARTITION, pa.array(renamed))
 
     def state(self) -> bytes:
         return table_bytes(self.table)
@@ -145,16 +156,16 @@ class CandidateTable:
         table = table_from(state)
         fits = table.schema.remove_metadata().equals(self.table.schema.remove_metadata())
         sound.require(fits, "kept records have other columns")
-        own = [name for name in table.column_names if name.startswith("_")]
+        own = [name for name in Number if name in table.column_names]
         sound.require(not any(table.column(n).null_count for n in own), "kept records lack numbers")
-        sound.numbers("kept: scores", np.asarray(table.column("_score").to_numpy()))
+        sound.numbers("kept: scores", np.asarray(table.column(Number.SCORE).to_numpy()))
         self.table = table
 
 
-def _roles_to_keep(schema: pa.Schema, texts: frozenset[str]) -> list[str]:
-    roles = [name for name in schema.names if name[0] in "tckbxo" and name != "time"]
-    if "o" in roles:  # objects are ranked by what their values make together
+def _roles_to_keep(query: Query, schema: pa.Schema, texts: frozenset[str]) -> list[str]:
+    roles = [*kept_roles(query), *(name for name in CARRIED.names if name in schema.names)]
+    if query.combine is not None:  # objects are ranked by what their values make together
         return roles
-    kind = schema.field("score").type
-    inexact = pa.types.is_decimal(kind) or kind in (pa.int64(), pa.uint64())
-    return [*roles, "score"] if inexact and "score" not in texts else roles
+    dtype = schema.field(Role.SCORE).type
+    inexact = pa.types.is_decimal(dtype) or dtype in (pa.int64(), pa.uint64())
+    return [*roles, Role.SCORE] if inexact and Role.SCORE not in texts else roles

@@ -42,6 +42,7 @@ from crestline.runtime.observations import ObservationEncoder, of_objects
 from crestline.runtime.partitions import Partitions
 from crestline.runtime.reorder import Reorder
 from crestline.runtime.revisions import Revisions
+from crestline.runtime.roles import Carried, Number, Role, partition_role
 from crestline.runtime.rows import ChangeLog
 from crestline.runtime.uncertainty import UncertaintyEncoder, refuse_rules_above_one, uncertain
 from crestline.runtime.views import Named, Views
@@ -336,7 +337,9 @@ class BundleExecutor:
         count = len(self.query.partition_by)
         if count == 0:
             return None
-        return self._partitions.encode([admitted.columns.column(f"p{i}") for i in range(count)])
+        return self._partitions.encode(
+            [admitted.columns.column(partition_role(i)) for i in range(count)]
+        )
 
     # -- on many machines: see core.distributed -----------------------------------------------
 
@@ -363,26 +366,28 @@ class BundleExecutor:
             if self._doubts is not None:
                 self._prune()
             table = table.take(np.sort(self._operator.ids()))
-        codes = table.column("_partition")
-        table = table.drop_columns(["_partition"])
+        codes = table.column(Number.PARTITION)
+        table = table.drop_columns([Number.PARTITION])
         for i, column in enumerate(self._partitions.table().columns):
-            table = table.append_column(f"p{i}", column.take(codes))
+            table = table.append_column(partition_role(i), column.take(codes))
         return table
 
     def merge(self, gathered: pa.Table) -> None:
         if gathered.num_rows == 0:
             return
-        order = np.lexsort([np.asarray(gathered.column(n).to_numpy()) for n in ("_row", "chunk")])
+        order = np.lexsort(
+            [np.asarray(gathered.column(n).to_numpy()) for n in (Number.ROW, Carried.CHUNK)]
+        )
         gathered = gathered.take(order)
         rows = range(self._arrived, self._arrived + len(order))
         self._arrived += len(order)
         time = None
         if self.query.window.on is not None:
-            time = np.asarray(gathered.column("_time").to_numpy())
-        score = np.asarray(gathered.column("_score").to_numpy())
+            time = np.asarray(gathered.column(Number.TIME).to_numpy())
+        score = np.asarray(gathered.column(Number.SCORE).to_numpy())
         probability = None
         if self._doubts is not None:
-            probability = np.asarray(gathered.column("_probability").to_numpy())
+            probability = np.asarray(gathered.column(Number.PROBABILITY).to_numpy())
         admitted = AdmittedBatch(gathered, rows, score, time, probability)
         if time is not None and (late := time < self.late_before).any():
             self._set_late_aside(admitted.take(np.flatnonzero(late)))
@@ -419,8 +424,8 @@ class BundleExecutor:
             return
         if self._gathers_all:
             self.metrics.rows_late += len(late)  # else whoever left records out counts them
-        kind = self.roles.field("time").type
-        columns = pa.table({"time": late.columns.column("_time").cast(_MOMENT).cast(kind)})
+        kind = self.roles.field(Role.TIME).type
+        columns = pa.table({Role.TIME: late.columns.column(Number.TIME).cast(_MOMENT).cast(kind)})
         reject_late(self.rejects, AdmittedBatch(columns, late.rows, late.score, late.time))
 
     def due(self, latest: int | None) -> Iterator[Named]:
@@ -504,8 +509,8 @@ class BundleExecutor:
         repeats = of_objects(self._operator).take_repeats()
         if len(repeats):
             known = self._kept.table.take(repeats)
-            rows = np.asarray(known.column("_row").to_numpy())
-            self.rejects.add(rows, "o", "repeat", known.column("o"))
+            rows = np.asarray(known.column(Number.ROW).to_numpy())
+            self.rejects.add(rows, Role.OBJECT, "repeat", known.column(Role.OBJECT))
 
     def _break_ties(self) -> None:
         if self._sightings is not None:
@@ -832,7 +837,7 @@ class BundleExecutor:
         if not self.query.partition_by:
             parts = 1
         sound.within("operator: ids", self._operator.ids(), 0, kept)
-        whose = np.asarray(self._kept.table.column("_partition").to_numpy())
+        whose = np.asarray(self._kept.table.column(Number.PARTITION).to_numpy())
         sound.within("kept: partitions", whose, 0, parts)
         live = self._operator.live_partitions()
         if live is not None:
@@ -873,4 +878,4 @@ def _check_partitions(operator: dict[str, Any], known: int) -> None:
 
 
 def reject_late(rejects: Rejects, late: AdmittedBatch) -> None:
-    rejects.add(np.asarray(late.rows), "time", "late", late.columns.column("time"))
+    rejects.add(np.asarray(late.rows), Role.TIME, "late", late.columns.column(Role.TIME))

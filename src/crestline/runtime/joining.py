@@ -13,6 +13,7 @@ from crestline.core.specs import SharedOperator
 from crestline.planner import SharedPlan
 from crestline.planner.words import per_minute
 from crestline.runtime.candidates import CandidateTable
+from crestline.runtime.roles import Number
 from crestline.sharing import Schedule
 from crestline.types import Ints
 
@@ -39,7 +40,7 @@ def converted(
         return cast(Operator, operator)
     score, time, partition = (
         np.asarray(kept.table.column(name).to_numpy())[ids]
-        for name in ("_score", "_time", "_partition")
+        for name in (Number.SCORE, Number.TIME, Number.PARTITION)
     )
     if doubt is None:
         places = operator.observe(Batch(score, time, partition, 0))

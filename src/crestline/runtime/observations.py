@@ -27,6 +27,7 @@ from crestline.incomplete.combination import MOST_STREAMS
 from crestline.kernels.common.keys import moment_order, text_keys
 from crestline.language import Query
 from crestline.runtime.gate import AdmittedBatch, stream_names
+from crestline.runtime.roles import Role
 from crestline.types import Ints
 
 T = TypeVar("T", bound=npt.NDArray[Any])
@@ -50,11 +51,11 @@ class ObservationEncoder:
 
     def of(self, admitted: AdmittedBatch) -> tuple[AdmittedBatch, Observations]:
         """A batch in the order in which its records count, and whose values they are."""
-        high, low, code = map(_own, _keys(admitted.columns.column("o")))
+        high, low, code = map(_own, _keys(admitted.columns.column(Role.OBJECT)))
         admitted = replace(admitted, score=_own(admitted.score))
         if admitted.time is not None:
             admitted = replace(admitted, time=_own(admitted.time))
-        stream = self._numbers(admitted.columns.column("s"))
+        stream = self._numbers(admitted.columns.column(Role.STREAM))
         if admitted.time is not None and not self._counted:  # else names have settled the order
             order = moment_order(admitted.time, high, low, stream, admitted.score)
             if (order[1:] < order[:-1]).any():
@@ -68,7 +69,10 @@ class ObservationEncoder:
         """Raise SourceError if there would be too many streams."""
         if self._known is not None:
             return
-        streams = {*self._names, *stream_names(admitted.columns.column("s").unique()).to_pylist()}
+        streams = {
+            *self._names,
+            *stream_names(admitted.columns.column(Role.STREAM).unique()).to_pylist(),
+        }
         if len(streams) > MOST_STREAMS:
             raise SourceError(
                 f"stream {self._stream!r}: COMBINE goes across at most {MOST_STREAMS} streams, and"
@@ -102,7 +106,7 @@ class ObservationEncoder:
             & (reported.score[1:] == reported.score[:-1])
             & (view.latest[1:] == view.latest[:-1])
         )
-        names = kept.column("o")
+        names = kept.column(Role.OBJECT)
         if not same.any() or not _needs_names(names.type):
             return reported
         tied = np.flatnonzero(np.append(same, False) | np.append(False, same))

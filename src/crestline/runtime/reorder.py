@@ -14,6 +14,7 @@ from crestline.core.window import counts_rows
 from crestline.kernels.common.order import is_ascending
 from crestline.language import Query
 from crestline.runtime.gate import AdmittedBatch
+from crestline.runtime.roles import Role, key_role, selected_role
 from crestline.types import Ints
 
 #: Parts below this length are put together.
@@ -26,10 +27,10 @@ class Reorder:
     """Holds records back until no earlier one can come."""
 
     def __init__(self, query: Query) -> None:
-        self._keys = [f"k{i}" for i in range(len(query.key))]
-        self._keys += [f"c{i}" for i in range(len(query.select))]
+        self._keys = [key_role(i) for i in range(len(query.key))]
+        self._keys += [selected_role(i) for i in range(len(query.select))]
         if query.combine is not None:
-            self._keys = ["o", "s"]
+            self._keys = [Role.OBJECT, Role.STREAM]
         #: Whether their order within one moment makes no difference here.
         self._any_order = not counts_rows(query.window)
         asked = query.probability
@@ -89,12 +90,12 @@ class Reorder:
         if self._any_order:
             return None if is_ascending(admitted.time) else np.argsort(admitted.time, kind="stable")
         keys: list[Ints] = [sort_codes(admitted.columns.column(name)) for name in self._keys]
-        if "o" in self._keys:
+        if Role.OBJECT in self._keys:
             keys.append(~sort_codes(pa.array(admitted.score)))
         if admitted.probability is not None:
             keys.append(~sort_codes(pa.array(admitted.probability)))
         if self._exclusive:
-            keys.append(sort_codes(admitted.columns.column("x")))
+            keys.append(sort_codes(admitted.columns.column(Role.EXCLUSIVE)))
         return np.lexsort((np.asarray(admitted.rows), *keys[::-1], admitted.time))
 
     def state(self) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from crestline.language import Query
 from crestline.runtime.fitting import plain_type
 from crestline.runtime.gate import AdmittedBatch
 from crestline.runtime.partitions import Partitions
+from crestline.runtime.roles import Number, Role, selected_role
 from crestline.types import Ints
 
 #: Rules and groups are numbered anew when there are this many more than records need.
@@ -36,9 +37,11 @@ class UncertaintyEncoder:
 
     def __init__(self, query: Query, roles: pa.Schema) -> None:
         assert query.probability is not None
-        self._rules = _Codes(["x"] if query.probability.exclusive_by is not None else [], roles)
+        self._rules = _Codes(
+            [Role.EXCLUSIVE] if query.probability.exclusive_by is not None else [], roles
+        )
         count = len(query.select) if query.summed else 0
-        self._groups = _Codes([f"c{i}" for i in range(count)], roles)
+        self._groups = _Codes([selected_role(i) for i in range(count)], roles)
 
     def of(self, admitted: AdmittedBatch) -> Uncertainty:
         """The doubts about a batch, for ``observe``."""
@@ -56,7 +59,7 @@ class UncertaintyEncoder:
     def of_kept(self, kept: pa.Table) -> Uncertainty:
         """The doubts about the kept records."""
         rule, group = self._codes(kept, kept.num_rows)
-        return Uncertainty(np.asarray(kept.column("_probability").to_numpy()), rule, group)
+        return Uncertainty(np.asarray(kept.column(Number.PROBABILITY).to_numpy()), rule, group)
 
     def outgrown(self, kept: int) -> bool:
         """Whether far more values are known than the kept records can have."""

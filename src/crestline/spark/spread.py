@@ -8,13 +8,14 @@ has all its records in one bucket.
 from __future__ import annotations
 
 from crestline.planner import Plan, SharedPlan
+from crestline.runtime.roles import Role, partition_role
 from crestline.runtime.shards import can_be_split
 
 
 def spread_by(plan: Plan | SharedPlan) -> tuple[str, ...]:
     """The roles whose values tell a record's bucket; none if all records belong together."""
-    partition = tuple(f"p{i}" for i in range(len(plan.query.partition_by)))
-    return (*partition, "o") if by_object(plan) else partition
+    columns = tuple(partition_role(i) for i in range(len(plan.query.partition_by)))
+    return (*columns, Role.OBJECT) if by_object(plan) else columns
 
 
 def by_object(plan: Plan | SharedPlan) -> bool:
