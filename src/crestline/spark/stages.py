@@ -32,10 +32,10 @@ from crestline.core.state import pack, unpack
 from crestline.core.window import counts_rows
 from crestline.kernels.common.order import find_late, is_ascending
 from crestline.language import Query, parse
-from crestline.planner import Bundle, SharedPlan
-from crestline.runtime.executor import BundleExecutor, reject_late
+from crestline.planner import Bundle
+from crestline.runtime.executor import BundleExecutor
 from crestline.runtime.gate import REJECTS, AdmittedBatch, Gate, Rejects, table_bytes, table_from
-from crestline.runtime.lateness import delay_of
+from crestline.runtime.lateness import delay_of, reject_late
 from crestline.runtime.rehearsal import MANY, family_of, warm
 from crestline.runtime.roles import CARRIED, Carried, Number, Role
 from crestline.runtime.shards import merged
@@ -118,7 +118,7 @@ def _bundle(queries: tuple[tuple[str, str], ...]) -> Bundle:
 def _warm(members: tuple[Member, ...]) -> None:
     """Compile what many records will need. One process of a machine does, the others wait."""
     plans = [member.bundle.plan for member in members]
-    families = [family_of(plan.query, isinstance(plan, SharedPlan)) for plan in plans]
+    families = [family_of(plan.query, plan.shared) for plan in plans]
     warm(dict.fromkeys(families))
 
 
