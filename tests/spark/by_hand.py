@@ -18,6 +18,7 @@ import pyarrow as pa
 from crestline.language import in_full, parse
 from crestline.runtime.gate import table_from
 from crestline.runtime.projection import Projection
+from crestline.runtime.roles import partition_role
 from crestline.spark.stages import Member, Prune, Reading, Step
 from local.engines import in_place, rows_of
 from oracle import FOREVER, Row, Spec
@@ -55,7 +56,7 @@ class ByHand:
     def frame(self, table: pa.Table) -> pa.Table:
         """What Catalyst would make of it."""
         columns = self.projection(table)
-        parts = [columns.column(f"p{i}") for i in range(len(self.query.partition_by))]
+        parts = [columns.column(partition_role(i)) for i in range(len(self.query.partition_by))]
         texts = [
             repr([v + 0 if isinstance(v, float) else v for v in values]).encode()
             for values in zip(*(part.to_pylist() for part in parts), strict=True)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crestline.core.errors import StateError
-from crestline.runtime.executor import LONG_AGO
+from crestline.core.sentinels import LONG_AGO
 from crestline.spark.stages import Reading
 from local.engines import (
     Algorithm,

@@ -24,12 +24,13 @@ from crestline.core.errors import RecordError, SourceError
 from crestline.core.sentinels import LONG_AGO
 from crestline.language import Query, in_full
 from crestline.planner import arrange
+from crestline.runtime.encoders.uncertain import refuse_rules_above_one
 from crestline.runtime.gate import REJECTS
 from crestline.runtime.metrics import Metrics
-from crestline.runtime.projection import columns_of, resolve
+from crestline.runtime.projection import resolve
 from crestline.runtime.queries import stream_of
 from crestline.runtime.results import Results
-from crestline.runtime.uncertainty import refuse_rules_above_one
+from crestline.runtime.roles import Carried, columns_of
 from crestline.sources import Source, is_path, is_paths, source
 from crestline.sources.grouping import read_together
 from crestline.spark.failures import explaining
@@ -279,9 +280,9 @@ def _numbered(outcome: Outcome, query: Query) -> pa.Table:
     first = np.cumsum(chunks[:, 1]) - chunks[:, 1]
     number = chunks[:, 0] >> INPUT_BITS
     first -= first[np.searchsorted(number, number)]
-    of = np.searchsorted(chunks[:, 0], np.asarray(rejects.column("chunk").to_numpy()))
+    of = np.searchsorted(chunks[:, 0], np.asarray(rejects.column(Carried.CHUNK).to_numpy()))
     rows = first[of] + np.asarray(rejects.column("row").to_numpy())
-    rejects = rejects.set_column(1, "row", pa.array(rows)).drop_columns(["chunk"])
+    rejects = rejects.set_column(1, "row", pa.array(rows)).drop_columns([Carried.CHUNK])
     if query.others:
         names = pa.array(query.inputs).take(pa.array(number[of]))
         rejects = rejects.set_column(0, "stream", names)

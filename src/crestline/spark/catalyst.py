@@ -18,7 +18,14 @@ import pyarrow as pa
 from crestline.core.errors import PlanError
 from crestline.language import Query
 from crestline.planner import Bundle
-from crestline.runtime.projection import check_role_types, columns_of, resolve, roles
+from crestline.runtime.projection import check_role_types, resolve
+from crestline.runtime.roles import (
+    Role,
+    columns_of,
+    partition_role,
+    role_expressions,
+    selected_role,
+)
 from crestline.runtime.rows import RowBuilder
 from crestline.spark.spread import by_object, spread_by
 from crestline.spark.stages import Member
@@ -65,24 +72,24 @@ def project(
 
     With ``filtering`` a single query's WHERE is applied, else it is a column like any other.
     """
-    selected = _Selection(frame)
+    selection = _Selection(frame)
     filtering = filtering and len(bundles) == 1
     members = []
     for number, bundle in enumerate(bundles):
         query = bundle.plan.query
         _check_zone(frame, query)
         columns = {}
-        for role, expression in roles(query).items():
-            if role == "where" and filtering:
-                selected.filter(query)
+        for role, expression in role_expressions(query).items():
+            if role == Role.WHERE and filtering:
+                selection.filter(query)
                 continue
-            columns[role] = selected.add(query, expression)
+            columns[role] = selection.add(query, expression)
         bucket: str | int = crc32(next(iter(bundle.queries)).encode()) % buckets
         spread = spread_by(bundle.plan)
         if spread and buckets > 1:
-            bucket = selected.add_bucket([columns[role] for role in spread], buckets)
+            bucket = selection.add_bucket([columns[role] for role in spread], buckets)
         members.append((number, bundle, columns, bucket))
-    projected = selected.frame(extra)
+    projected = selection.frame(extra)
     fields = {field.name: field for field in projected.schema.fields}
     found = []
     schemas = []
@@ -179,7 +186,7 @@ def _check_zone(frame: DataFrame, query: Query) -> None:
     zone = frame.sparkSession.conf.get("spark.sql.session.timeZone")
     if zone in ("UTC", "Etc/UTC", "Z", "GMT"):
         return
-    for expression in roles(query).values():
+    for expression in role_expressions(query).values():
         if expression.column is None and _ZONED.search(expression.sql):
             raise PlanError(
                 f"{expression.sql} may depend on the time zone, which is {zone} in this Spark"
@@ -210,9 +217,9 @@ def _result_struct(
 
     theirs = {}
     for i, item in enumerate(query.partition_by):
-        theirs[item.name] = fields[columns[f"p{i}"]].dataType
+        theirs[item.name] = fields[columns[partition_role(i)]].dataType
     for i, item in enumerate(query.select):
-        theirs.setdefault(item.name, fields[columns[f"c{i}"]].dataType)
+        theirs.setdefault(item.name, fields[columns[selected_role(i)]].dataType)
     return [
         (field.name, theirs[field.name] if field.name in theirs else from_arrow_type(field.type))
         for field in RowBuilder({"": query}, arrow).schema(query.emit)

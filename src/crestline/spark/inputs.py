@@ -16,8 +16,9 @@ import pyarrow as pa
 
 from crestline.core.errors import PlanError
 from crestline.language import Query
-from crestline.runtime.projection import columns_of, resolve
+from crestline.runtime.projection import resolve
 from crestline.runtime.queries import stream_of
+from crestline.runtime.roles import columns_of
 from crestline.sources import Source
 from crestline.sources.merging import merged
 from crestline.spark.catalyst import arrow_schema

@@ -24,6 +24,7 @@ from crestline.core.errors import PlanError
 from crestline.language import Query, in_full
 from crestline.planner import Bundle, arrange
 from crestline.runtime.queries import named_queries
+from crestline.runtime.roles import Carried
 from crestline.spark.catalyst import Projected, arrow_schema, project
 from crestline.spark.inputs import one_frame
 from crestline.spark.spread import spread_by
@@ -78,7 +79,7 @@ class Pipeline:
 
     def rejects(self) -> DataFrame:
         """The records that were set aside, with their reasons."""
-        schema = TRAVELLING.remove(TRAVELLING.get_field_index("chunk"))
+        schema = TRAVELLING.remove(TRAVELLING.get_field_index(Carried.CHUNK))
         stage = Unpack("rejects", schema.serialize().to_pybytes())
         return self.outcome.mapInArrow(stage, _ddl(schema))
 

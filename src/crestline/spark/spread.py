@@ -7,19 +7,20 @@ has all its records in one bucket.
 
 from __future__ import annotations
 
-from crestline.planner import Plan, SharedPlan
+from crestline.planner import Plan
+from crestline.runtime.roles import Role, partition_role
 from crestline.runtime.shards import can_be_split
 
 
-def spread_by(plan: Plan | SharedPlan) -> tuple[str, ...]:
+def spread_by(plan: Plan) -> tuple[str, ...]:
     """The roles whose values tell a record's bucket; none if all records belong together."""
-    partition = tuple(f"p{i}" for i in range(len(plan.query.partition_by)))
-    return (*partition, "o") if by_object(plan) else partition
+    columns = tuple(partition_role(i) for i in range(len(plan.query.partition_by)))
+    return (*columns, Role.OBJECT) if by_object(plan) else columns
 
 
-def by_object(plan: Plan | SharedPlan) -> bool:
+def by_object(plan: Plan) -> bool:
     """Whether a bucket sees some of the objects only, and its answers are to be merged."""
-    return isinstance(plan, Plan) and can_be_split(plan)
+    return can_be_split(plan)
 
 
 __all__ = ["by_object", "spread_by"]

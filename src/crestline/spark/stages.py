@@ -32,11 +32,12 @@ from crestline.core.state import pack, unpack
 from crestline.core.window import counts_rows
 from crestline.kernels.common.order import find_late, is_ascending
 from crestline.language import Query, parse
-from crestline.planner import Bundle, SharedPlan
-from crestline.runtime.executor import BundleExecutor, reject_late
+from crestline.planner import Bundle
+from crestline.runtime.executor import BundleExecutor
 from crestline.runtime.gate import REJECTS, AdmittedBatch, Gate, Rejects, table_bytes, table_from
-from crestline.runtime.lateness import delay_of
+from crestline.runtime.lateness import delay_of, reject_late
 from crestline.runtime.rehearsal import MANY, family_of, warm
+from crestline.runtime.roles import CARRIED, Carried, Number, Role
 from crestline.runtime.shards import merged
 from crestline.runtime.views import Named
 from crestline.spark.ledger import Ledger, slides_of
@@ -46,7 +47,7 @@ from crestline.types import Ints
 LEDGER = 0
 #: Rows handed to a kernel at once: enough to hide the cost of a call.
 _ROWS = 1 << 17
-PRUNED = pa.schema([("bucket", pa.int32()), ("payload", pa.binary())])
+PRUNED = pa.schema([CARRIED.field(Carried.BUCKET), ("payload", pa.binary())])
 OUTCOME = pa.schema(
     [
         ("member", pa.int32()),
@@ -61,7 +62,7 @@ OUTCOME = pa.schema(
     ]
 )
 #: Rejects as they travel: a row is numbered within its chunk of the stream.
-TRAVELLING = REJECTS.append(pa.field("chunk", pa.int64()))
+TRAVELLING = REJECTS.append(CARRIED.field(Carried.CHUNK))
 
 
 @dataclass(frozen=True)
@@ -99,8 +100,7 @@ class Member:
     ) -> BundleExecutor:
         schema = self.schema
         if gathering:
-            schema = schema.append(pa.field("bucket", pa.int32()))
-            schema = schema.append(pa.field("chunk", pa.int64()))
+            schema = pa.schema([*schema, *CARRIED])
         return BundleExecutor(
             self.bundle, schema, rejects=rejects, texts=self.texts, shard=self.shards,
             bounded=bounded,
@@ -118,7 +118,7 @@ def _bundle(queries: tuple[tuple[str, str], ...]) -> Bundle:
 def _warm(members: tuple[Member, ...]) -> None:
     """Compile what many records will need. One process of a machine does, the others wait."""
     plans = [member.bundle.plan for member in members]
-    families = [family_of(plan.query, isinstance(plan, SharedPlan)) for plan in plans]
+    families = [family_of(plan.query, plan.shared) for plan in plans]
     warm(dict.fromkeys(families))
 
 
@@ -230,9 +230,9 @@ class _Sieve:
         if self._reading.keep_rejects:
             set_aside = self._rejects.take()
             of = pa.array(np.full(set_aside.num_rows, chunk))
-            set_aside = set_aside.append_column("chunk", of)
+            set_aside = set_aside.append_column(Carried.CHUNK, of)
             if self._query.others and set_aside.num_rows:  # a task reads one of several inputs
-                names = pa.repeat(given.column("s")[0], set_aside.num_rows)
+                names = pa.repeat(given.column(Role.STREAM)[0], set_aside.num_rows)
                 set_aside = set_aside.set_column(0, "stream", names)
             self._parts.append(set_aside)
         else:
@@ -249,8 +249,8 @@ class _Sieve:
             bucket = table.column(self._member.bucket)
         else:
             bucket = pa.repeat(pa.scalar(self._member.bucket, pa.int32()), table.num_rows)
-        columns = columns.append_column("bucket", bucket)
-        return columns.append_column("chunk", pa.repeat(pa.scalar(chunk), table.num_rows))
+        columns = columns.append_column(Carried.BUCKET, bucket)
+        return columns.append_column(Carried.CHUNK, pa.repeat(pa.scalar(chunk), table.num_rows))
 
     def _without_bad(
         self, columns: pa.Table, table: pa.Table, first_row: int
@@ -350,13 +350,13 @@ class _Chunk:
 def _travelling(admitted: AdmittedBatch, whole: bool) -> pa.Table:
     """Records as they are, for those who replay them; if not ``whole``, without what the gate has
     read already."""
-    read = () if whole else ("where", "time", "score")
-    table = admitted.columns.append_column("_row", pa.array(np.asarray(admitted.rows)))
-    table = table.append_column("_score", pa.array(admitted.score))
+    read = () if whole else (Role.WHERE, Role.TIME, Role.SCORE)
+    table = admitted.columns.append_column(Number.ROW, pa.array(np.asarray(admitted.rows)))
+    table = table.append_column(Number.SCORE, pa.array(admitted.score))
     if admitted.time is not None:
-        table = table.append_column("_time", pa.array(admitted.time))
+        table = table.append_column(Number.TIME, pa.array(admitted.time))
     if admitted.probability is not None:
-        table = table.append_column("_probability", pa.array(admitted.probability))
+        table = table.append_column(Number.PROBABILITY, pa.array(admitted.probability))
     return table.drop_columns([name for name in read if name in table.column_names])
 
 
@@ -365,9 +365,9 @@ def _split(gathered: pa.Table, bucket: str | int, buckets: int) -> dict[int, pa.
     if gathered.num_rows == 0:
         return {}
     if isinstance(bucket, int):
-        return {bucket: gathered.drop_columns(["bucket"])}
-    numbers = np.asarray(gathered.column("bucket").to_numpy())
-    gathered = gathered.drop_columns(["bucket"]).take(np.argsort(numbers, kind="stable"))
+        return {bucket: gathered.drop_columns([Carried.BUCKET])}
+    numbers = np.asarray(gathered.column(Carried.BUCKET).to_numpy())
+    gathered = gathered.drop_columns([Carried.BUCKET]).take(np.argsort(numbers, kind="stable"))
     count = np.bincount(numbers, minlength=buckets)
     starts = np.cumsum(count) - count
     return {
@@ -544,11 +544,11 @@ class Step:
             # them.
             numbers = [
                 np.concatenate([table.column(name).to_numpy() for table in tables])
-                for name in ("_row", "chunk")
+                for name in (Number.ROW, Carried.CHUNK)
             ]
             places = np.lexsort(numbers)[np.asarray(aside.column("row").to_numpy())]
             row, chunk = (pa.array(each[places]) for each in numbers)
-        aside = aside.set_column(1, "row", row).append_column("chunk", chunk)
+        aside = aside.set_column(1, "row", row).append_column(Carried.CHUNK, chunk)
         parts = [aside.cast(TRAVELLING)]
         if ledger is not None:
             parts += [table_from(part).cast(TRAVELLING) for part in ledger.take_rejects()]
@@ -565,19 +565,19 @@ def _aside(rejects: Rejects) -> dict[str, int]:
 def _arrived(tables: list[pa.Table]) -> AdmittedBatch:
     """Whole records in the order of their arrival."""
     table = pa.concat_tables(tables)
-    keys = [np.asarray(table.column(name).to_numpy()) for name in ("_row", "chunk")]
+    keys = [np.asarray(table.column(name).to_numpy()) for name in (Number.ROW, Carried.CHUNK)]
     table = table.take(np.lexsort(keys))
     numbers = {
         name: np.asarray(table.column(name).to_numpy())
-        for name in ("_score", "_time", "_probability")
+        for name in (Number.SCORE, Number.TIME, Number.PROBABILITY)
         if name in table.column_names
     }
     return AdmittedBatch(
         table,
         range(table.num_rows),
-        numbers["_score"],
-        numbers.get("_time"),
-        numbers.get("_probability"),
+        numbers[Number.SCORE],
+        numbers.get(Number.TIME),
+        numbers.get(Number.PROBABILITY),
     )
 
 
