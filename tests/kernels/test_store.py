@@ -165,7 +165,7 @@ def test_what_is_noted_is_forgotten_with_the_text(
 
 
 SORTING = """
-from crestline.kernels.tiers import kernel
+from crestline.kernels.jit.tiers import kernel
 
 @kernel
 def order(values):
@@ -174,7 +174,7 @@ def order(values):
 """
 RANKING = """
 import numpy as np
-from crestline.kernels.tiers import kernel
+from crestline.kernels.jit.tiers import kernel
 
 @kernel
 def order(values):
@@ -182,14 +182,14 @@ def order(values):
 """
 COMPILE_ORDER = """
 import numpy as np
-from crestline.kernels.tiers import using
+from crestline.kernels.jit.tiers import using
 from {0} import order
 with using("compiled"):
     order(np.array([3, 1, 2]))
 """
 BOTH = """
 import numpy as np
-from crestline.kernels.tiers import using
+from crestline.kernels.jit.tiers import using
 import ranking, sorting
 with using("compiled"):
     for module in (sorting, ranking, sorting):
