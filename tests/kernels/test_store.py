@@ -27,7 +27,7 @@ def give_up_rights() -> None:
     ctypes.CDLL(None).prctl(drop_from_bounding_set, may_write_everywhere, 0, 0, 0)
 
 
-def run_python(code: str, path: Path, humble: bool = False, **environment: str) -> str:
+def run_python(code: str, path: Path | str, humble: bool = False, **environment: str) -> str:
     inherited = {k: v for k, v in os.environ.items() if k not in DECIDING}
     done = subprocess.run(
         [sys.executable, "-c", code],
@@ -162,3 +162,49 @@ def test_what_is_noted_is_forgotten_with_the_text(
     assert store.is_noted("steps") and not store.is_noted("arrivals")
     monkeypatch.setattr(store, "_whole_stamp", lambda: "another")
     assert not store.is_noted("steps")
+
+
+SORTING = """
+from crestline.kernels.jit.tiers import kernel
+
+@kernel
+def order(values):
+    values.sort()
+    return values
+"""
+RANKING = """
+import numpy as np
+from crestline.kernels.jit.tiers import kernel
+
+@kernel
+def order(values):
+    return np.argsort(values)
+"""
+COMPILE_ORDER = """
+import numpy as np
+from crestline.kernels.jit.tiers import using
+from {0} import order
+with using("compiled"):
+    order(np.array([3, 1, 2]))
+"""
+BOTH = """
+import numpy as np
+from crestline.kernels.jit.tiers import using
+import ranking, sorting
+with using("compiled"):
+    for module in (sorting, ranking, sorting):
+        print(*module.order(np.array([30, 90, 10, 50])))
+"""
+
+
+def test_code_of_two_processes_lives_together_in_a_third(tmp_path: Path) -> None:
+    """The quicksorts inside np.sort and np.argsort once had the same symbol: whichever was loaded
+    first served both."""
+    path = f"{SOURCE}{os.pathsep}{tmp_path}"
+    (tmp_path / "sorting.py").write_text(SORTING)
+    (tmp_path / "ranking.py").write_text(RANKING)
+    cache = {"CRESTLINE_CACHE_DIR": str(tmp_path / "cache")}
+    for name in ("sorting", "ranking"):
+        run_python(COMPILE_ORDER.format(name), path, **cache)
+    orders = run_python(BOTH, path, **cache).splitlines()
+    assert orders == ["10 30 50 90", "2 0 3 1", "10 30 50 90"]

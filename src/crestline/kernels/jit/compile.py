@@ -5,6 +5,8 @@ This is imported when a kernel is first compiled or loaded, not before: numba ta
 
 from __future__ import annotations
 
+import itertools
+import os
 import pickle
 from collections.abc import Callable
 from functools import cache
@@ -12,6 +14,7 @@ from importlib import import_module
 from typing import Any
 
 from numba.core import types
+from numba.core.bytecode import FunctionIdentity
 from numba.core.caching import NullCache
 from numba.core.ccallback import CFunc
 from numba.core.compiler import CompileResult
@@ -24,6 +27,21 @@ from numba.np.numpy_support import as_dtype, from_dtype
 
 from crestline.kernels.jit import store
 from crestline.kernels.jit.signature import Key, dtype_key, dtype_of
+
+
+def _number_symbols() -> None:
+    """Let numba number its functions from a start that no other process has.
+
+    The number is part of a symbol's name, and where two pieces of code define the same symbol the
+    linker takes the first. numba counts from 1 in every process. Functions made inside others, such
+    as the quicksorts of ``np.sort`` and ``np.argsort``, differ in nothing but the number: code that
+    two processes compiled sorted in the wrong way, or crashed, once a third one had loaded both.
+    """
+    FunctionIdentity._unique_ids = itertools.count(int.from_bytes(os.urandom(6), "big") << 8)
+
+
+_number_symbols()
+os.register_at_fork(after_in_child=_number_symbols)
 
 
 class Unready(Exception):
