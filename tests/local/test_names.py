@@ -10,8 +10,8 @@ import pytest
 
 import crestline
 from crestline.core.errors import QueryError, SourceError
+from crestline.testing import Row
 from local.engines import rows_of
-from oracle import Row
 from spark.by_hand import ByHand
 
 MOMENT = pa.timestamp("us")
