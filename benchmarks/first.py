@@ -20,8 +20,6 @@ from typing import Any
 
 from benchmarks.measure import Say, columns, goal, goal_lines, machine, machine_line, short
 
-DESCRIPTION = "Seconds from the start of a process to the first answer, cold and warm"
-
 #: Names the Python of an environment with another version, to be measured beside this one.
 BEFORE_VARIABLE = "CRESTLINE_BENCH_BEFORE"
 QUERIES = {

@@ -36,9 +36,9 @@ def test_suites_are_named_and_described() -> None:
 
     from benchmarks import SUITES
 
-    for name in SUITES:
+    for name, description in SUITES.items():
         suite = import_module(f"benchmarks.{name}")
-        assert suite.DESCRIPTION and callable(suite.run) and callable(suite.table)
+        assert description and callable(suite.run) and callable(suite.table)
 
 
 # -- steps --------------------------------------------------------------------------------------

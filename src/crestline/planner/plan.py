@@ -16,7 +16,7 @@ from crestline.core import sound
 from crestline.core.errors import CrestlineError, PlanError
 from crestline.core.operator import Operator
 from crestline.core.snapshots import Snapshots
-from crestline.core.window import RangeWindow, RowsWindow
+from crestline.core.window import RangeWindow, RowsWindow, Window
 from crestline.incomplete import Combination
 from crestline.language import Query
 from crestline.planner.catalogue import (
