@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from crestline.core.sentinels import LONG_AGO
+from crestline.core.sentinels import LONG_AGO, NEVER
 from crestline.kernels.incomplete.combine import Rule, Terms, add_value, outlook
 from crestline.kernels.incomplete.guard import admits, seen_until
 from crestline.kernels.incomplete.objects import (
@@ -48,7 +48,7 @@ from crestline.kernels.incomplete.objects import (
 from crestline.kernels.incomplete.sketches import stamp
 from crestline.kernels.incomplete.sorted_lists import enlist, ranked_by_lists, strike
 from crestline.kernels.jit.tiers import kernel
-from crestline.kernels.uncertain.compact import NEVER, tell
+from crestline.kernels.uncertain.steps import tell
 from crestline.types import Floats, Ints, Places, Records
 
 #: Further entries of ``meta``: the last step handled; the last step at which anything came in; the
