@@ -30,16 +30,27 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 
 from crestline.certain.arrival_options import checked_options, refuse_long_buffer, usual_buffer
+from crestline.certain.moments import Moments
 from crestline.certain.probable import candidate_limit
-from crestline.certain.recent import Arriving, FilterSettings, Recent
+from crestline.certain.recent import Arriving, Recent
 from crestline.core import sound
 from crestline.core.batch import Batch
 from crestline.core.errors import CrestlineError
 from crestline.core.sentinels import LONG_AGO, NEVER
 from crestline.core.snapshots import Snapshots
 from crestline.core.window import unit_panes
-from crestline.kernels.certain.bands import PROBABLE, RELAXED, STRICT, advance_bands
+from crestline.kernels.certain.bands import (
+    PROBABLE,
+    RELAXED,
+    STRICT,
+    BandRule,
+    BandState,
+    Born,
+    advance_bands,
+)
+from crestline.kernels.certain.filters import FilterRule
 from crestline.kernels.common.order import count_positions, is_ascending
+from crestline.kernels.common.output import written
 from crestline.operators.partitions import PerPartition, renumbering
 from crestline.operators.ragged import Ragged
 from crestline.operators.records import Records, new_ids
@@ -95,7 +106,7 @@ class ArrivalOperator(Reporting):
         #: What passed the filter, and when it enters the band.
         integers = dict.fromkeys(("partition", "when", "at", "tie", "id"), _NONE)
         self._pending = Waiting(score=np.empty(0), **integers)
-        self._moments: list[tuple[Ints, Ints]] = []  # arrivals on time: partitions, times
+        self._moments = Moments()  # arrivals on time
 
     def _checked(self, chosen: Mapping[str, float | None]) -> dict[str, float]:
         options = checked_options(type(self).__name__, self.OPTIONS, chosen)
@@ -106,7 +117,7 @@ class ArrivalOperator(Reporting):
             refuse_long_buffer(values["buffer"], self.window)
         return values
 
-    def _filter_settings(self) -> FilterSettings:
+    def _filter_rule(self) -> FilterRule:
         assert self.filter is not None
         most = int(self.options["buffer"])
         if self._time.timed:
@@ -115,12 +126,13 @@ class ArrivalOperator(Reporting):
             span = most  # some records of the span may have been left out before
             refuse_long_buffer(most, self.window)
         limit = candidate_limit(self.k, most, self.options.get("error", 0.001))
-        return FilterSettings(self.filter, most, span, limit, self.options.get("gamma", 0.0))
+        gamma = float(self.options.get("gamma", 0.0))
+        return FilterRule(self.filter, self.k, most, span, limit, gamma)
 
     def _band_settings(self) -> tuple[float, int, int]:
         """gamma, and the candidates and additional candidates of a probable band."""
         if self.band != PROBABLE:
-            return self.options.get("gamma", 0.0), 0, 0
+            return float(self.options.get("gamma", 0.0)), 0, 0
         n = self.window
         if self._time.timed:
             n = min(n, int(self.options["expect"]))
@@ -166,7 +178,7 @@ class ArrivalOperator(Reporting):
         times = _owned(np.ascontiguousarray(times, np.int64))
         self._time.refuse_late(int(times.min()))
         part = np.zeros(count, np.int64) if partitions is None else partitions
-        self._moments.append((part, times))
+        self._moments.add(part, times)
         return times
 
     def _decide(self, new: Arriving, number_from: int | None) -> Ints:
@@ -181,7 +193,7 @@ class ArrivalOperator(Reporting):
         new = new.dated()
         if in_order and self.filter is not None:
             kept, passed = self._recent.pass_filter(
-                self._filter_settings(), new, ends, lambda i: self._number(i, new, number_from)
+                self._filter_rule(), new, ends, lambda i: self._number(i, new, number_from)
             )
             self._add_pending(**passed)
             return kept
@@ -227,10 +239,10 @@ class ArrivalOperator(Reporting):
         self._time.require(to)
         if self.partitions == 0:
             return Snapshots.nothing()
-        if timed:
-            assert to is not None
+        moment_from, moments = np.zeros(self.partitions + 1, np.int64), _NONE
+        if timed and to is not None:
             self._time.close(to)
-        moment_from, moments = self._due_moments(to)
+            moment_from, moments = self._moments.take_due(to, self.partitions)
         entering = self._take_pending(moment_from, moments)
         entering["dominators"] = np.zeros(len(entering), np.int64)
         band, own = self._band, self._own
@@ -239,37 +251,26 @@ class ArrivalOperator(Reporting):
         arrived = np.full(self.partitions + 1, len(band), np.int64)
         arrived[1:] += np.cumsum(np.bincount(entering["partition"], minlength=self.partitions))
         whens = np.concatenate((np.zeros(len(band), np.int64), entering["when"]))
-        start, kept, snapshots, indices = advance_bands(
-            self.band, self.k, self.window, not timed, gamma, limit, additional,
-            self.only_changes, every["score"], every["tie"], every["at"], whens,
-            every["dominators"], band.start, arrived, own["limits"], own["done"], own["shown"],
-            own["counts"], moments, moment_from,
+        start, kept, report = advance_bands(
+            BandRule(
+                self.band, self.k, self.window, not timed, self.only_changes, gamma, limit,
+                additional,
+            ),
+            Born(every["score"], every["tie"], every["at"], whens),
+            every["dominators"],
+            band.start,
+            arrived,
+            BandState(own["limits"], own["done"], own["shown"]),
+            own["counts"],
+            moments,
+            moment_from,
         )  # fmt: skip
         band.replace(start, **every.take(kept).columns)
-        partition, at, count = np.ascontiguousarray(snapshots.reshape(-1, 3).T)
+        partition, end, count, _, indices, _ = written(report)
         ids, scores = every["id"][indices], every["score"][indices]
-        return self._reported(Snapshots.of(partition, at if timed else at + 1, count, ids, scores))
-
-    def _due_moments(self, to: int | None) -> tuple[Ints, Ints]:
-        """The arrivals up to ``to``, each once, by partition and in order."""
-        start = np.zeros(self.partitions + 1, np.int64)
-        if not self._time.timed or not self._moments:
-            return start, _NONE
-        assert to is not None
-        partition = np.concatenate([part for part, _ in self._moments])
-        times = np.concatenate([times for _, times in self._moments])
-        later = times > to
-        self._moments = [(partition[later], times[later])] if later.any() else []
-        partition, times = partition[~later], times[~later]
-        single = self.partitions == 1
-        if not (single and is_ascending(times)):
-            order = np.argsort(times) if single else np.lexsort((times, partition))
-            partition, times = partition[order], times[order]
-        new = np.ones(len(times), np.bool_)
-        new[1:] = (times[1:] != times[:-1]) | (partition[1:] != partition[:-1])
-        partition, times = partition[new], times[new]
-        start[1:] = np.cumsum(np.bincount(partition, minlength=self.partitions))
-        return start, times
+        return self._reported(
+            Snapshots.of(partition, end if timed else end + 1, count, ids, scores)
+        )
 
     def _take_pending(self, moment_from: Ints, moments: Ints) -> Records:
         """Remove the records that enter by the last of these moments; by partition, in the order of
@@ -308,8 +309,7 @@ class ArrivalOperator(Reporting):
         for lists in (self._band, self._recent.buffer):
             live[lists.partition()[lists["at"] > oldest]] = True
         live[self._pending["partition"]] = True
-        for partition, _ in self._moments:
-            live[partition] = True
+        self._moments.mark_partitions(live)
         return live
 
     def keep_partitions(self, kept: Ints) -> None:
@@ -318,7 +318,7 @@ class ArrivalOperator(Reporting):
         for part in (self._band, self._recent, self._own):
             part.keep(kept)
         self._pending.renumber_partitions(numbers)
-        self._moments = [(numbers[partition], times) for partition, times in self._moments]
+        self._moments.renumber_partitions(numbers)
         self.partitions = len(kept)
 
     # -- state --------------------------------------------------------------------------------
@@ -335,10 +335,7 @@ class ArrivalOperator(Reporting):
             "own": self._own.state(),
             "filter": self._recent.state(),
             "pending": self._pending.state(),
-            "moments": {
-                "partition": np.concatenate([_NONE, *(part for part, _ in self._moments)]),
-                "times": np.concatenate([_NONE, *(times for _, times in self._moments)]),
-            },
+            "moments": self._moments.state(),
         }
 
     @classmethod
@@ -353,16 +350,14 @@ class ArrivalOperator(Reporting):
         self._own.restore(state["own"])
         self._recent.restore(state["filter"])
         self._pending.restore(state["pending"])
-        moments = state["moments"]
-        if len(moments["times"]):
-            self._moments = [(moments["partition"], moments["times"])]
+        self._moments.restore(state["moments"], self.partitions)
         self._resume(state)
-        self._require_sound(moments)
+        self._require_sound()
 
     def _resume(self, state: dict[str, Any]) -> None:
         """Restore what an algorithm keeps beside all this."""
 
-    def _require_sound(self, moments: dict[str, Ints]) -> None:
+    def _require_sound(self) -> None:
         """Refuse a state with which a kernel would leave its arrays; see ``core.sound``."""
         parts, pending, own = self.partitions, self._pending, self._own
         own.require_sound("own", parts)
@@ -371,9 +366,7 @@ class ArrivalOperator(Reporting):
         sound.length("pending", *pending.columns.values())
         sound.within("pending.partition", pending["partition"], 0, parts)
         sound.numbers("pending.score", pending["score"])
-        sound.length("moments", moments["partition"], moments["times"])
-        sound.within("moments.partition", moments["partition"], 0, parts)
-        sound.moments("times", self._band["at"], moments["times"])
+        sound.moments("times", self._band["at"])
         sound.moments("closed", np.array([self._time.closed, self._fed]))
         sound.moments("pending", pending["at"], pending["when"])
         if not self._time.timed:
@@ -385,7 +378,7 @@ class ArrivalOperator(Reporting):
         if self.filter is not None:
             limit = None
             if self.filter == PROBABLE and self._time.timed is not None:
-                limit = self._filter_settings().limit
+                limit = self._filter_rule().limit
             self._recent.require_sound_filter(int(self.options["buffer"]), limit)
         elif self.band == PROBABLE:
             _, limit, additional = self._band_settings()

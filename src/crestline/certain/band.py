@@ -9,10 +9,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from crestline.certain.steps import ListOperator
+from crestline.certain.steps import ListOperator, ranked
 from crestline.core import sound
 from crestline.core.sentinels import LONG_AGO, NEVER, OUTDATED
-from crestline.core.snapshots import Snapshots, regrouped
+from crestline.core.snapshots import Snapshots
 from crestline.core.specs import Agenda, QuerySpec
 from crestline.core.window import FOREVER
 from crestline.kernels.certain.skyband import (
@@ -23,9 +23,12 @@ from crestline.kernels.certain.skyband import (
     SLACK,
     SLIDE,
     WIDTH,
+    BandState,
     K,
+    Queries,
     advance_skyband,
 )
+from crestline.kernels.common.output import written
 from crestline.operators.partitions import PerPartition
 from crestline.operators.ragged import Ragged
 from crestline.operators.records import Records
@@ -144,20 +147,23 @@ class Band(ListOperator):
         classes, stairs = _classes(self.live, length)
         arrived["dominators"] = np.zeros(len(arrived), np.int64)
         every = listed.joined(arrived)
-        start, kept, dominators, spec, partition, end, count, indices = advance_skyband(
-            self.k, self.panes.width, self.panes.on_arrival, rows, moments_from, moments, classes,
-            stairs, every["score"], every["tie"], every["pane"], listed["dominators"],
-            listed.start, len(listed) + offsets, own["done"], own["size"], own["shown"].ravel(),
-            own["oldest"].ravel(), until,
-        )  # fmt: skip
-        columns = every.take(kept).columns
-        listed.replace(start, **columns | {"dominators": dominators})
-        order = np.lexsort((partition, end, spec))
-        offset, rows = regrouped(np.concatenate(([0], np.cumsum(count))), order)
-        indices = indices[rows]
-        return Snapshots(
-            partition[order], end[order], offset, every["id"][indices], every["score"][indices],
-            ask=self.number[spec][order],
+        start, kept, dominators, report = advance_skyband(
+            self.k,
+            self.panes.width,
+            self.panes.on_arrival,
+            Queries(rows, moments_from, moments, classes, stairs),
+            ranked(every),
+            listed["dominators"],
+            listed.start,
+            len(listed) + offsets,
+            BandState(own["done"], own["size"], own["shown"].ravel(), own["oldest"].ravel()),
+            until,
+        )
+        listed.replace(start, **every.take(kept).columns | {"dominators": dominators})
+        partition, end, count, query, indices, _ = written(report)
+        return Snapshots.of(
+            partition, end, count, every["id"][indices], every["score"][indices],
+            ask=self.number[query],
         )  # fmt: skip
 
     def _stretches(self, until: int, arriving: Ints) -> Iterator[tuple[int, int]]:

@@ -13,11 +13,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from crestline.certain.steps import StepOperator
+from crestline.certain.steps import StepOperator, ranked, reported
 from crestline.core import sound
 from crestline.core.sentinels import LONG_AGO, NOWHERE
 from crestline.core.snapshots import Snapshots
-from crestline.kernels.certain.grid import advance_grid
+from crestline.kernels.certain.grid import Cells, GridRule, Slots, Views, advance_grid
 from crestline.operators.partitions import PerPartition
 from crestline.operators.ragged import Ragged
 from crestline.operators.records import Records
@@ -82,49 +82,25 @@ class GridOperator(StepOperator):
         kept, own, views = self._kept, self._own, self._views
         free = np.empty(len(kept), np.int64)
         free[: len(self._free)] = self._free
-        slots, free_count, view_from, viewed, partition, end, count, indices, recomputed = (
-            advance_grid(
-                self.k,
-                self.panes.width,
-                self.panes.slide,
-                self.panes.on_arrival,
-                self.only_changes,
-                self.skyband,
-                self.at_once,
-                self._low,
-                self._scale,
-                max(self._cells, 1),
-                arrived["score"],
-                arrived["tie"],
-                arrived["pane"],
-                offsets,
-                until,
-                kept["score"],
-                kept["tie"],
-                kept["pane"],
-                kept["dominators"],
-                kept["cell_next"],
-                kept["age_next"],
-                free,
-                len(self._free),
-                self._cell_first,
-                self._cell_last,
-                own["oldest"],
-                own["newest"],
-                own["alive"],
-                own["threshold"],
-                own["done"],
-                own["filling"],
-                own["shown"],
-                views.start,
-                views["slot"],
-            )
+        slots, free_count, view_from, viewed, report, recomputed = advance_grid(
+            self._window,
+            GridRule(self.skyband, self.at_once, self._low, self._scale, max(self._cells, 1)),
+            ranked(arrived),
+            offsets,
+            until,
+            Slots(*(kept[name] for name in Slots._fields)),
+            free,
+            len(self._free),
+            Cells(self._cell_first, self._cell_last),
+            Views(*(own[name] for name in Views._fields)),
+            views.start,
+            views["slot"],
         )
         kept["id"][slots] = arrived["id"]
         self._free = free[:free_count].copy()
         views.replace(view_from, slot=viewed)
         self.recomputed += recomputed
-        return Snapshots.of(partition, end, count, kept["id"][indices], kept["score"][indices])
+        return reported(report, kept)
 
     def _make_room(self, needed: int) -> None:
         size = len(self._kept)

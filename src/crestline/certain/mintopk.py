@@ -44,7 +44,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crestline.certain.steps import ListOperator
+from crestline.certain.steps import ListOperator, ranked, reported
 from crestline.core.sentinels import LONG_AGO
 from crestline.core.snapshots import Snapshots
 from crestline.kernels.certain.mintopk import advance_mintopk
@@ -62,16 +62,15 @@ class MinTopK(ListOperator):
         return Ragged(score=np.float64, **integers), PerPartition(done=LONG_AGO, shown=False)
 
     def _advance(self, arrived: Records, offsets: Ints, until: Ints) -> Snapshots:
-        listed, panes = self._kept, self.panes
+        listed = self._kept
         arrived["dominators"] = np.zeros(len(arrived), np.int64)
         every = listed.joined(arrived)
-        start, kept, partition, end, count, indices = advance_mintopk(
-            self.k, panes.width, panes.slide, panes.on_arrival, self.only_changes, every["score"],
-            every["tie"], every["pane"], every["dominators"], listed.start, offsets + len(listed),
+        start, kept, report = advance_mintopk(
+            self._window, ranked(every), every["dominators"], listed.start, offsets + len(listed),
             self._own["done"], self._own["shown"], until,
         )  # fmt: skip
         listed.replace(start, **every.take(kept).columns)
-        return Snapshots.of(partition, end, count, every["id"][indices], every["score"][indices])
+        return reported(report, every)
 
     def window_marks(self, partition: int = 0) -> list[tuple[int, int, int]]:
         """The paper's Figure 5: (id, starting mark, ending mark) for each record, best first.

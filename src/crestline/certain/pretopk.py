@@ -32,12 +32,12 @@ from typing import Any
 
 import numpy as np
 
-from crestline.certain.steps import StepOperator
+from crestline.certain.steps import StepOperator, ranked, reported
 from crestline.core import sound
 from crestline.core.errors import CrestlineError
 from crestline.core.sentinels import LONG_AGO, NOWHERE
 from crestline.core.snapshots import Snapshots
-from crestline.kernels.certain.pretopk import advance_pretopk
+from crestline.kernels.certain.pretopk import Windows, advance_pretopk
 from crestline.operators.partitions import PerPartition
 from crestline.operators.ragged import Ragged
 from crestline.operators.records import Records
@@ -77,13 +77,16 @@ class PreTopK(StepOperator):
     def _advance(self, arrived: Records, offsets: Ints, until: Ints) -> Snapshots:
         kept, windows = self._kept, self._windows
         every = kept.joined(arrived)
-        start, ends, sizes, heaps, partition, end, count, indices = advance_pretopk(
-            self.k, self.panes.width, self.panes.slide, self.only_changes, every["score"],
-            every["tie"], every["pane"], windows.start, windows["ends"], windows["sizes"],
-            self._heaps, offsets + len(kept), self._own["shown_end"], until,
-        )  # fmt: skip
-        windows.replace(start, ends=ends, sizes=sizes)
-        heaps = heaps.reshape(-1, self.k)
+        left, report = advance_pretopk(
+            self._window,
+            ranked(every),
+            Windows(windows.start, windows["ends"], windows["sizes"], self._heaps),
+            offsets + len(kept),
+            self._own["shown_end"],
+            until,
+        )
+        windows.replace(left.start, ends=left.end, sizes=left.size)
+        heaps = left.heap
         used = np.zeros(len(every) + 1, np.bool_)
         used[heaps] = True  # NOWHERE marks the extra last entry
         referred = np.flatnonzero(used[:-1])
@@ -91,7 +94,7 @@ class PreTopK(StepOperator):
         index[referred] = np.arange(len(referred))
         self._heaps = index[heaps]
         self._kept = every.take(referred)
-        return Snapshots.of(partition, end, count, every["id"][indices], every["score"][indices])
+        return reported(report, every)
 
     def _own_state(self) -> dict[str, Any]:
         return super()._own_state() | {"windows": self._windows.state(), "heaps": self._heaps}

@@ -19,8 +19,15 @@ import numpy as np
 
 from crestline.core import sound
 from crestline.core.sentinels import LONG_AGO
-from crestline.kernels.certain.filters import filter_arrivals, pass_blocks
-from crestline.kernels.certain.threshold import gate_arrivals
+from crestline.kernels.certain.blocks import pass_blocks
+from crestline.kernels.certain.filters import (
+    Buffers,
+    FilterLists,
+    FilterRule,
+    NewRecords,
+    filter_arrivals,
+)
+from crestline.kernels.certain.threshold import GateLists, GateRule, gate_arrivals
 from crestline.operators.partitions import PerPartition
 from crestline.operators.ragged import Ragged
 from crestline.types import Floats, Ints
@@ -60,18 +67,6 @@ class Arriving(NamedTuple):
         if len(self.at) == 0:
             return self.first + last
         return np.where(self.start[1:] > self.start[:-1], self.at[np.maximum(last, 0)], LONG_AGO)
-
-
-class FilterSettings(NamedTuple):
-    """What a filter is told."""
-
-    kind: int
-    #: How many records the buffer holds, and of how long a time.
-    most: int
-    span: int
-    #: How many candidates a probable filter has beside the k best.
-    limit: int
-    gamma: float
 
 
 class Recent:
@@ -136,17 +131,19 @@ class Recent:
         """Return the indices of the records that enter PA's band, and their offsets."""
         listed = self.listed
         thresholds = self.own["bounds"][:, 0].copy()
-        list_from, score, born, entered_from, entered = gate_arrivals(
-            self.k, self.window, limit, additional, listed.start, listed["score"], listed["born"],
+        lists, entered_from, entered = gate_arrivals(
+            GateRule(self.k, self.window, limit, additional),
+            GateLists(listed.start, listed["score"], listed["born"]),
             thresholds, new.start, new.score, new.at, new.first,
         )  # fmt: skip
         self.own["bounds"][:, 0] = thresholds
-        listed.replace(list_from, score=score, born=born, dominators=np.zeros_like(born))
+        nothing = np.zeros_like(lists.born)
+        listed.replace(lists.start, score=lists.score, born=lists.born, dominators=nothing)
         return entered, entered_from
 
     def pass_filter(
         self,
-        settings: FilterSettings,
+        rule: FilterRule,
         new: Arriving,
         ends: Ints,
         number: Callable[[Ints], tuple[Ints, Ints]],
@@ -157,18 +154,16 @@ class Recent:
         """
         buffer, listed = self.buffer, self.listed
         old = len(buffer)
-        (
-            buffer_from, buffered, flags,
-            list_from, list_score, list_born, list_dominators,
-            passed_from, passed, when,
-        ) = filter_arrivals(
-            settings.kind, self.k, settings.most, settings.span, settings.limit, settings.gamma,
-            buffer.start, buffer["score"], buffer["at"], buffer["passed"],
-            listed.start, listed["score"], listed["born"], listed["dominators"],
-            self.own["bounds"].ravel(), new.start, new.score, new.at, ends,
-        )  # fmt: skip
-        listed.replace(list_from, score=list_score, born=list_born, dominators=list_dominators)
-        waiting = buffered[~flags]
+        result, lists = filter_arrivals(
+            rule,
+            Buffers(buffer.start, buffer["score"], buffer["at"], buffer["passed"]),
+            FilterLists(listed.start, listed["score"], listed["born"], listed["dominators"]),
+            self.own["bounds"].ravel(),
+            NewRecords(new.start, new.score, new.at, ends),
+        )
+        listed.replace(lists.start, score=lists.score, born=lists.born, dominators=lists.dominators)
+        buffered, passed = result.buffer, result.passing
+        waiting = buffered[~result.passed]
         indices = np.sort(np.concatenate((passed[passed >= old], waiting[waiting >= old]))) - old
         kept, ids = number(indices)
         every_id = np.full(old + len(new.score), -1)  # of what has passed, the score is enough
@@ -177,13 +172,19 @@ class Recent:
         score = np.concatenate((buffer["score"], new.score))
         at = np.concatenate((buffer["at"], new.at))
         buffer.replace(
-            buffer_from, score=score[buffered], at=at[buffered], id=every_id[buffered], passed=flags
+            result.buffer_from,
+            score=score[buffered],
+            at=at[buffered],
+            id=every_id[buffered],
+            passed=result.passed,
         )
-        partition = np.repeat(np.arange(self.partitions), np.diff(passed_from))
         return kept, {
-            "partition": partition, "when": when, "at": at[passed], "score": score[passed],
+            "partition": np.repeat(np.arange(self.partitions), np.diff(result.passing_from)),
+            "when": result.when,
+            "at": at[passed],
+            "score": score[passed],
             "id": every_id[passed],
-        }  # fmt: skip
+        }
 
     # -- state --------------------------------------------------------------------------------
 
@@ -240,4 +241,4 @@ class Recent:
             assert set(zip(listed.tolist(), born.tolist(), strict=True)) <= buffered, ("A5", p)
 
 
-__all__ = ["Arriving", "FilterSettings", "Recent"]
+__all__ = ["Arriving", "Recent"]

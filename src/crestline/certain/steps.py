@@ -23,6 +23,8 @@ from crestline.core.sentinels import LONG_AGO
 from crestline.core.snapshots import Snapshots
 from crestline.core.window import unit_panes
 from crestline.kernels.common.order import is_ascending
+from crestline.kernels.common.output import Report, written
+from crestline.kernels.common.windows import Ranked, StepWindow
 from crestline.operators.partitions import PerPartition, renumbering
 from crestline.operators.ragged import Ragged
 from crestline.operators.records import Records, new_ids
@@ -62,6 +64,9 @@ class StepOperator(Reporting):
     def _configure(self, k: int, window: int | None, slide: int | None) -> None:
         self.k, self.window, self.slide = k, window, slide
         self.panes = self._time.panes = unit_panes(window, slide)
+        self._window = StepWindow(
+            k, self.panes.width, self.panes.slide, self.panes.on_arrival, self.only_changes
+        )
         self._pruner = PanePruner(k, self.panes, self.prunes)
 
     # -- records in ---------------------------------------------------------------------------
@@ -319,9 +324,20 @@ class ListOperator(StepOperator):
         self._require_sound_ends("own.done", self._own["done"], self._kept.lengths > 0)
 
 
+def ranked(records: Records) -> Ranked:
+    """The columns that kernels rank records by."""
+    return Ranked(records["score"], records["tie"], records["pane"])
+
+
+def reported(report: Report, records: Records) -> Snapshots:
+    """What a kernel reported of these records; ends are in panes."""
+    partition, end, count, _, indices, _ = written(report)
+    return Snapshots.of(partition, end, count, records["id"][indices], records["score"][indices])
+
+
 def _columns() -> dict[str, Any]:
     none = np.empty(0, np.int64)
     return {"partition": none, "pane": none, "score": np.empty(0), "tie": none, "id": none}
 
 
-__all__ = ["ListOperator", "StepOperator"]
+__all__ = ["ListOperator", "StepOperator", "ranked", "reported"]

@@ -19,7 +19,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from crestline.kernels.certain.bands import PROBABLE, lowered, threshold_after_loss
+from crestline.kernels.certain.band_lists import lowered, threshold_after_loss
+from crestline.kernels.certain.bands import PROBABLE
 from crestline.kernels.certain.scoring import score_of
 from crestline.kernels.certain.standing_grid import cell_of, cover, threshold_of, wish_of
 from crestline.kernels.certain.standing_lists import place, put, take, tidy

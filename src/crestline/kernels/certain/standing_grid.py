@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from crestline.kernels.certain.bands import PROBABLE, lowered
+from crestline.kernels.certain.band_lists import lowered
+from crestline.kernels.certain.bands import PROBABLE
 from crestline.kernels.certain.scoring import (
     DISTANCE,
     VANISHING,

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from crestline.kernels.certain.bands import RELAXED, STRICT, sift
+from crestline.kernels.certain.band_lists import sift
+from crestline.kernels.certain.bands import RELAXED, STRICT
 from crestline.kernels.certain.standing_table import (
     BAND,
     BAND_LIMIT,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from crestline.kernels.certain.filters import reach
 from crestline.kernels.common.ascending import ascending
+from crestline.kernels.common.order import reach
 from crestline.kernels.jit.tiers import kernel
 from crestline.kernels.uncertain.lists import take
 from crestline.kernels.uncertain.steps import SynopsisQuery

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from crestline.core.sentinels import NEVER
-from crestline.kernels.certain.filters import reach
+from crestline.kernels.common.order import reach
 from crestline.kernels.jit.tiers import kernel
 from crestline.kernels.uncertain.emptying import FULL, IN_SEGMENTS, empty_buffer
 from crestline.kernels.uncertain.lists import (
