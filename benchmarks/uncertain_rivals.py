@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from crestline.core.sentinels import LONG_AGO
+from crestline.kernels.common.output import Report
 from crestline.kernels.jit.tiers import kernel
 from crestline.kernels.uncertain.blocks import HEAD, TAIL, Blocks, insert, remove
 from crestline.kernels.uncertain.lists import LEAVES, RecordList, copy
@@ -13,22 +14,20 @@ from crestline.kernels.uncertain.steps import (
     EMPTY_FROM,
     STEP,
     Shown,
-    SnapshotBuffer,
     SynopsisQuery,
+    add_due,
     next_step,
-    report,
 )
 from crestline.types import Floats, Ints
 from crestline.uncertain import BS
-from crestline.uncertain.partition import no_snapshots
 from crestline.uncertain.window import WindowPartition
 
 
 @kernel
 def recompute_each(
     query: SynopsisQuery, arrivals: RecordList, steps: Ints, meta: Ints, window: RecordList,
-    blocks: Blocks, shown: Shown, snapshots: SnapshotBuffer,
-) -> tuple[RecordList, Blocks, Shown, SnapshotBuffer]:  # fmt: skip
+    blocks: Blocks, shown: Shown, report: Report,
+) -> tuple[RecordList, Blocks, Shown, Report]:  # fmt: skip
     """The window stays sorted; the compact set and the answer are worked out at every record."""
     for position in range(len(steps)):
         step = next_step(query, steps[position], LONG_AGO, meta)
@@ -43,19 +42,19 @@ def recompute_each(
         insert(slot, window, blocks, meta)
         meta[EMPTY_FROM] = arrivals.ints[LEAVES, position]
         changed, shown = look(query, window, blocks, shown, meta)
-        snapshots = report(query, step, changed, shown, meta, snapshots)
-    return window, blocks, shown, snapshots
+        report = add_due(query, step, changed, shown, meta, report)
+    return window, blocks, shown, report
 
 
 class _EachTime(WindowPartition):
     def run(
-        self, query: SynopsisQuery, arrivals: RecordList, steps: Ints, until: int
-    ) -> SnapshotBuffer:
-        self.lists["window"], self._blocks, self.shown, snapshots = recompute_each(
+        self, query: SynopsisQuery, arrivals: RecordList, steps: Ints, until: int, report: Report
+    ) -> Report:
+        self.lists["window"], self._blocks, self.shown, report = recompute_each(
             query, arrivals, steps, self.meta, self.lists["window"], self._blocks, self.shown,
-            no_snapshots(),
+            report,
         )  # fmt: skip
-        return snapshots
+        return report
 
 
 class Recompute(BS):

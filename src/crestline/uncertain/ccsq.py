@@ -19,11 +19,12 @@ from __future__ import annotations
 import numpy as np
 
 from crestline.core import sound
+from crestline.kernels.common.output import Report
 from crestline.kernels.uncertain.ccsq import CLOSED, KEPT, WHOLE, run_ccsq
 from crestline.kernels.uncertain.lists import ID, LEAVES, RecordList
-from crestline.kernels.uncertain.steps import SnapshotBuffer, SynopsisQuery
+from crestline.kernels.uncertain.steps import SynopsisQuery
 from crestline.types import Ints
-from crestline.uncertain.partition import PartitionSynopsis, no_snapshots
+from crestline.uncertain.partition import PartitionSynopsis
 from crestline.uncertain.synopsis import Synopsis
 
 
@@ -34,14 +35,14 @@ class CCSQPartition(PartitionSynopsis):
     EXTRA = ("gone",)
 
     def run(
-        self, query: SynopsisQuery, arrivals: RecordList, steps: Ints, until: int
-    ) -> SnapshotBuffer:
-        kept, self.extra["gone"], whole, self.shown, snapshots = run_ccsq(
+        self, query: SynopsisQuery, arrivals: RecordList, steps: Ints, until: int, report: Report
+    ) -> Report:
+        kept, self.extra["gone"], whole, self.shown, report = run_ccsq(
             query, arrivals, steps, until, self.meta, self.lists["kept"], self.extra["gone"],
-            self.lists["whole"], self.shown, no_snapshots(),
+            self.lists["whole"], self.shown, report,
         )  # fmt: skip
         self.lists = {"kept": kept, "whole": whole}
-        return snapshots
+        return report
 
     def _require_sound_extra(self) -> None:
         sound.require(len(self.extra["gone"]) >= self.meta[KEPT], "gone is too short")

@@ -19,11 +19,12 @@ import numpy as np
 
 from crestline.core import sound
 from crestline.core.sentinels import LONG_AGO
+from crestline.kernels.common.output import Report
 from crestline.kernels.uncertain.csq import NEWEST, SETS, SetQueue, run_csq
 from crestline.kernels.uncertain.lists import ID, LEAVES, RecordList
-from crestline.kernels.uncertain.steps import SnapshotBuffer, SynopsisQuery, depth
+from crestline.kernels.uncertain.steps import SynopsisQuery, depth
 from crestline.types import Ints
-from crestline.uncertain.partition import PartitionSynopsis, no_snapshots
+from crestline.uncertain.partition import PartitionSynopsis
 from crestline.uncertain.synopsis import Synopsis
 
 
@@ -34,16 +35,16 @@ class CSQPartition(PartitionSynopsis):
     EXTRA = ("bounds",)
 
     def run(
-        self, query: SynopsisQuery, arrivals: RecordList, steps: Ints, until: int
-    ) -> SnapshotBuffer:
+        self, query: SynopsisQuery, arrivals: RecordList, steps: Ints, until: int, report: Report
+    ) -> Report:
         queue = SetQueue(self.lists["queue"], self.extra["bounds"])
-        newest, queue, self.shown, snapshots = run_csq(
+        newest, queue, self.shown, report = run_csq(
             query, arrivals, steps, until, self.meta, self.lists["newest"], queue, self.shown,
-            no_snapshots(),
+            report,
         )  # fmt: skip
         self.lists = {"newest": newest, "queue": queue.records}
         self.extra["bounds"] = queue.bounds
-        return snapshots
+        return report
 
     def _require_sound_extra(self) -> None:
         sets, bounds = int(self.meta[SETS]), self.extra["bounds"]

@@ -9,6 +9,7 @@ import numpy as np
 
 from crestline.core import sound
 from crestline.core.sentinels import LONG_AGO
+from crestline.kernels.common.output import Report, new_report
 from crestline.kernels.uncertain.lists import (
     FLOATS,
     GROUP,
@@ -22,13 +23,13 @@ from crestline.kernels.uncertain.lists import (
 )
 from crestline.kernels.uncertain.steps import (
     EMPTY_FROM,
+    NUMBERS,
     OVERFULL,
     OWN,
     SHOWN,
     STALE,
     STEP,
     Shown,
-    SnapshotBuffer,
     SynopsisQuery,
 )
 from crestline.types import Floats, Ints
@@ -53,9 +54,9 @@ class PartitionSynopsis(ABC):
 
     @abstractmethod
     def run(
-        self, query: SynopsisQuery, arrivals: RecordList, steps: Ints, until: int
-    ) -> SnapshotBuffer:
-        """Take in records, in the order of their steps and then of rank; return what falls due up
+        self, query: SynopsisQuery, arrivals: RecordList, steps: Ints, until: int, report: Report
+    ) -> Report:
+        """Take in records, in the order of their steps and then of rank; report what falls due up
         to the step ``until``."""
 
     @abstractmethod
@@ -186,7 +187,7 @@ def merge_into(
             np.ascontiguousarray(floats[:, order]), np.ascontiguousarray(ints[:, order])
         )
         replayed = query._replace(every_step=False, only_changes=True)
-        fresh.run(replayed, arrivals, steps, step)
+        fresh.run(replayed, arrivals, steps, step, no_snapshots())
     fresh.meta[STEP], fresh.meta[STALE] = step, 1
     return fresh
 
@@ -224,7 +225,12 @@ def empty_list() -> RecordList:
     return RecordList(np.empty((FLOATS, 0)), np.empty((INTS, 0), np.int64))
 
 
-def no_snapshots() -> SnapshotBuffer:
-    """Return an empty buffer."""
-    none = np.empty(0, np.int64)
-    return SnapshotBuffer(np.empty((2, 0), np.int64), none, np.empty((2, 0)), np.zeros(2, np.int64))
+def no_snapshots() -> Report:
+    """Return an empty report."""
+    return new_report(NUMBERS, 0, 0)
+
+
+def partitions_of(numbers: Ints, filled: list[int]) -> Ints:
+    """Return the partition of each snapshot, if the partitions with these ``numbers`` were
+    reported one after the other and ``filled`` tells how many snapshots there were after each."""
+    return np.repeat(numbers, np.diff(filled, prepend=0))

@@ -31,6 +31,7 @@ import numpy as np
 
 from crestline.core import sound
 from crestline.core.sentinels import LONG_AGO
+from crestline.kernels.common.output import Report
 from crestline.kernels.uncertain.lists import LEAVES, RecordList
 from crestline.kernels.uncertain.scsq import run_scsq
 from crestline.kernels.uncertain.segments import (
@@ -41,9 +42,9 @@ from crestline.kernels.uncertain.segments import (
     H,
     SegmentQueue,
 )
-from crestline.kernels.uncertain.steps import SnapshotBuffer, SynopsisQuery
+from crestline.kernels.uncertain.steps import SynopsisQuery
 from crestline.types import Ints
-from crestline.uncertain.partition import PartitionSynopsis, no_snapshots, rank_keys
+from crestline.uncertain.partition import PartitionSynopsis, rank_keys
 from crestline.uncertain.synopsis import Synopsis
 
 
@@ -58,16 +59,16 @@ class SegmentsPartition(PartitionSynopsis):
     buffered: ClassVar = False
 
     def run(
-        self, query: SynopsisQuery, arrivals: RecordList, steps: Ints, until: int
-    ) -> SnapshotBuffer:
+        self, query: SynopsisQuery, arrivals: RecordList, steps: Ints, until: int, report: Report
+    ) -> Report:
         queue = SegmentQueue(self.lists["queue"], self.extra["bounds"], self.extra["sizes"])
-        newest, queue, whole, self.shown, snapshots = self.kernel(
+        newest, queue, whole, self.shown, report = self.kernel(
             query, arrivals, steps, until, self.meta, self.lists["newest"], queue,
-            self.lists["whole"], self.shown, no_snapshots(),
+            self.lists["whole"], self.shown, report,
         )  # fmt: skip
         self.lists = {"newest": newest, "queue": queue.records, "whole": whole}
         self.extra = {"bounds": queue.bounds, "sizes": queue.sizes}
-        return snapshots
+        return report
 
     def _require_sound_extra(self) -> None:
         segments, bounds = int(self.meta[SEGMENTS]), self.extra["bounds"]

@@ -46,8 +46,9 @@ from crestline.core import sound
 from crestline.core.batch import Batch
 from crestline.core.errors import CrestlineError
 from crestline.core.sentinels import LONG_AGO, NEVER
-from crestline.core.snapshots import Snapshots, gathered
+from crestline.core.snapshots import Snapshots
 from crestline.core.specs import Agenda, Executions, QuerySpec
+from crestline.kernels.common.output import SNAPSHOTS, written
 from crestline.kernels.uncertain.lists import ID, RecordList
 from crestline.kernels.uncertain.shared_worlds import (
     MARK,
@@ -59,7 +60,6 @@ from crestline.kernels.uncertain.shared_worlds import (
     needed,
 )
 from crestline.kernels.uncertain.specs import ANSWER_SPECS
-from crestline.kernels.uncertain.steps import SnapshotBuffer
 from crestline.kernels.uncertain.worlds import PICK, WEIGH
 from crestline.operators.partitions import renumbering
 from crestline.operators.records import new_ids
@@ -69,7 +69,7 @@ from crestline.operators.waiting import PRUNE_AT_LEAST
 from crestline.types import Bools, Floats, Ints
 from crestline.uncertain import shared_partition
 from crestline.uncertain.executions import any_due, moments_between, one_report, portions
-from crestline.uncertain.partition import rename, set_codes, set_ties
+from crestline.uncertain.partition import no_snapshots, partitions_of, rename, set_codes, set_ties
 from crestline.uncertain.records import (
     WaitingRecords,
     part_of,
@@ -272,19 +272,24 @@ class SharedWorlds(Reporting):
         awaited = self._awaited()
         window, queries = self._window, self._queries.arrays
         executions = DueExecutions(due.at, due.offset, due.ask)
-        buffers: list[SnapshotBuffer] = []
+        report = no_snapshots()
         active: list[int] = []
+        filled: list[int] = []
         for p, part in enumerate(self._parts):
             start, stop = int(starts[p]), int(starts[p + 1])
             if stop > start or part.empty_from > due.at[0] or awaited[p]:
                 some = part_of(arrivals, start, stop)
-                buffers.append(part.run(window, queries, some, begins[start:stop], executions))
+                report = part.run(window, queries, some, begins[start:stop], executions, report)
                 active.append(p)
+                filled.append(int(report.filled[SNAPSHOTS]))
                 self.overfull += part.take_count(OVERFULL)
                 self.shared_walks += part.take_count(WALKS)
                 self.work += part.take_count(WORK)
         self._handled = int(due.at[-1])
-        return self._snapshots(active, buffers, due)
+        _, end, count, query, ids, numbers = written(report)
+        partition = partitions_of(np.array(active, np.int64), filled)
+        asked = self._queries.numbers[query]
+        return Snapshots.of(partition, end, count, ids, numbers[0], numbers[1], asked)
 
     def _take_due(self, moments: Ints) -> tuple[RecordList, Ints, Ints]:
         """Remove the records that begin to be seen, in the order of partition, moment and rank;
@@ -301,23 +306,6 @@ class SharedWorlds(Reporting):
         counts = np.bincount(arrived["partition"], minlength=len(self._parts))
         starts = np.concatenate(([0], np.cumsum(counts)))
         return record_list(arrived, order), begins[order], starts
-
-    def _snapshots(
-        self, partitions: list[int], buffers: list[SnapshotBuffer], due: Executions
-    ) -> Snapshots:
-        """Return the snapshots that the kernels wrote, partition by partition."""
-        if not buffers:
-            return Snapshots.nothing()
-        count, steps, ids, numbers = gathered(buffers)
-        return Snapshots.of(
-            np.repeat(np.array(partitions, np.int64), count),
-            np.repeat(due.at, np.diff(due.offset))[steps[0]],
-            steps[1],
-            ids,
-            numbers[0],
-            numbers[1],
-            self._queries.numbers[due.ask[steps[0]]],
-        )
 
     # -- what is kept -------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from crestline.core import sound
 from crestline.core.sentinels import LONG_AGO
+from crestline.kernels.common.output import Report
 from crestline.kernels.uncertain.lists import FLOATS, INTS, LEAVES, RecordList, stay
 from crestline.kernels.uncertain.shared_worlds import (
     COUNT,
@@ -18,9 +19,8 @@ from crestline.kernels.uncertain.shared_worlds import (
     SharedWindow,
     run_shared,
 )
-from crestline.kernels.uncertain.steps import SnapshotBuffer
 from crestline.types import Ints
-from crestline.uncertain.partition import empty_list, join_lists, no_snapshots, rank_keys
+from crestline.uncertain.partition import empty_list, join_lists, rank_keys
 from crestline.uncertain.records import part_of
 
 
@@ -58,13 +58,13 @@ class SharedPartition:
         arrivals: RecordList,
         begins: Ints,
         due: DueExecutions,
-    ) -> SnapshotBuffer:
+        report: Report,
+    ) -> Report:
         """Take in records and answer all that is due; see ``run_shared``."""
-        self._list, snapshots = run_shared(
-            window, queries, arrivals, begins, due, self._list, self.meta, self.shown,
-            no_snapshots(),
-        )  # fmt: skip
-        return snapshots
+        self._list, report = run_shared(
+            window, queries, arrivals, begins, due, self._list, self.meta, self.shown, report
+        )
+        return report
 
     def take_count(self, entry: int) -> int:
         """Return what the kernel has counted since the last call."""

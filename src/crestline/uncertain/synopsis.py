@@ -29,19 +29,25 @@ from crestline.core import sound
 from crestline.core.batch import Batch, Uncertainty
 from crestline.core.errors import CrestlineError
 from crestline.core.sentinels import LONG_AGO
-from crestline.core.snapshots import Snapshots, gathered
+from crestline.core.snapshots import Snapshots
 from crestline.core.window import unit_panes
 from crestline.kernels.common.order import count_positions, is_ascending
+from crestline.kernels.common.output import SNAPSHOTS, Report, written
 from crestline.kernels.uncertain.lists import RecordList
 from crestline.kernels.uncertain.panes import prune_units
-from crestline.kernels.uncertain.steps import SHOWN, SnapshotBuffer, SynopsisQuery
+from crestline.kernels.uncertain.steps import SHOWN, SynopsisQuery
 from crestline.kernels.uncertain.worlds import PICK, weighing
 from crestline.operators.partitions import PerPartition, renumbering
 from crestline.operators.records import new_ids
 from crestline.operators.reporting import Reporting, portion_length, require_k
 from crestline.operators.timing import Timing
 from crestline.types import Bools, Floats, Ints
-from crestline.uncertain.partition import PartitionSynopsis, merge_into
+from crestline.uncertain.partition import (
+    PartitionSynopsis,
+    merge_into,
+    no_snapshots,
+    partitions_of,
+)
 from crestline.uncertain.records import (
     WaitingRecords,
     arrival_and_leaving,
@@ -220,12 +226,16 @@ class Synopsis(Reporting):
         if query.every_step:  # a window that is not empty is due at every step
             active |= self._by_partition["empty_from"] > LONG_AGO
         partitions = np.flatnonzero(active)
-        buffers = []
+        report, filled = no_snapshots(), []
         for p in partitions.tolist():
             start, stop = int(starts[p]), int(starts[p + 1])
             some = part_of(arrivals, start, stop)
-            buffers.append(self._run(query, p, some, steps[start:stop], int(until[p])))
-        return self._reported(self._snapshots(partitions, buffers))
+            report = self._run(query, p, some, steps[start:stop], int(until[p]), report)
+            filled.append(int(report.filled[SNAPSHOTS]))
+        _, step, count, _, ids, numbers = written(report)
+        end = step * self._time.step_length if query.every_step else step
+        partition = partitions_of(partitions, filled)
+        return self._reported(Snapshots.of(partition, end, count, ids, numbers[0], numbers[1]))
 
     def _take_due(self, until: Ints) -> tuple[RecordList, Ints, Ints]:
         """Remove the records whose steps are due, in the order of partition, step and rank; return
@@ -243,26 +253,22 @@ class Synopsis(Reporting):
         return record_list(arrived, order), steps, np.concatenate(([0], np.cumsum(counts)))
 
     def _run(
-        self, query: SynopsisQuery, p: int, arrivals: RecordList, steps: Ints, until: int
-    ) -> SnapshotBuffer:
+        self,
+        query: SynopsisQuery,
+        p: int,
+        arrivals: RecordList,
+        steps: Ints,
+        until: int,
+        report: Report,
+    ) -> Report:
         """Let the steps of one partition pass."""
         part = self._parts[p]
         before = part.overfull
-        snapshots = part.run(query, arrivals, steps, until)
+        report = part.run(query, arrivals, steps, until, report)
         content = part.empty_from > until
         self._by_partition["empty_from"][p] = part.empty_from if content else LONG_AGO
         self.overfull += part.overfull - before
-        return snapshots
-
-    def _snapshots(self, partitions: Ints, buffers: list[SnapshotBuffer]) -> Snapshots:
-        """Return the snapshots that the kernels wrote, partition by partition."""
-        if not buffers:
-            return Snapshots.nothing()
-        count, steps, ids, numbers = gathered(buffers)
-        end = steps[0] if self.panes.on_arrival else steps[0] * self._time.step_length
-        return Snapshots.of(
-            np.repeat(partitions, count), end, steps[1], ids, numbers[0], numbers[1]
-        )
+        return report
 
     def _portion(self) -> int | None:
         if self._time.timed is not True or self.panes.on_arrival or self.only_changes:

@@ -12,6 +12,7 @@ import numpy as np
 
 from crestline.core import sound
 from crestline.core.sentinels import NOWHERE
+from crestline.kernels.common.output import Report
 from crestline.kernels.uncertain.blocks import (
     BLOCKS,
     HEAD,
@@ -22,12 +23,11 @@ from crestline.kernels.uncertain.blocks import (
 )
 from crestline.kernels.uncertain.lists import LEAVES, SCORE, RecordList
 from crestline.kernels.uncertain.ranked import run_window
-from crestline.kernels.uncertain.steps import SnapshotBuffer, SynopsisQuery
+from crestline.kernels.uncertain.steps import SynopsisQuery
 from crestline.types import Ints
 from crestline.uncertain.partition import (
     PartitionSynopsis,
     empty_list,
-    no_snapshots,
     rank_keys,
 )
 
@@ -47,13 +47,13 @@ class WindowPartition(PartitionSynopsis):
         self._blocks: Blocks = into_blocks(empty_list(), np.empty(0, np.int64))
 
     def run(
-        self, query: SynopsisQuery, arrivals: RecordList, steps: Ints, until: int
-    ) -> SnapshotBuffer:
-        self.lists["window"], self._blocks, self.shown, snapshots = run_window(
+        self, query: SynopsisQuery, arrivals: RecordList, steps: Ints, until: int, report: Report
+    ) -> Report:
+        self.lists["window"], self._blocks, self.shown, report = run_window(
             query, arrivals, steps, until, self.meta, self.lists["window"], self._blocks,
-            self.shown, no_snapshots(),
+            self.shown, report,
         )  # fmt: skip
-        return snapshots
+        return report
 
     def filled(self, name: str) -> int:
         return int(self.meta[TAIL] - self.meta[HEAD])

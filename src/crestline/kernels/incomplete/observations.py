@@ -48,7 +48,6 @@ from crestline.kernels.incomplete.objects import (
 from crestline.kernels.incomplete.sketches import stamp
 from crestline.kernels.incomplete.sorted_lists import enlist, ranked_by_lists, strike
 from crestline.kernels.jit.tiers import kernel
-from crestline.kernels.uncertain.steps import tell
 from crestline.types import Floats, Ints, Places, Records
 
 #: Further entries of ``meta``: the last step handled; the last step at which anything came in; the
@@ -527,3 +526,35 @@ def rebuild(
         if objects[slot].hidden > meta[DONE]:
             hide(meta, heaps, objects, lists, slot, objects[slot].hidden)
     meta[CHANGED] = changed
+
+
+@kernel
+def tell(step: int, shown_id: Ints, shown: Floats, count: int, told: Told) -> Told:
+    """Append the snapshot of a step."""
+    steps, ids, numbers, filled = told
+    if filled[0] == steps.shape[1]:
+        more_steps = np.empty((2, 2 * filled[0] + 64), np.int64)
+        for j in range(filled[0]):
+            more_steps[0, j], more_steps[1, j] = steps[0, j], steps[1, j]
+        steps = more_steps
+    rows = len(numbers)
+    if filled[1] + count > len(ids):
+        more_ids = np.empty(2 * (filled[1] + count) + 64, np.int64)
+        more_numbers = np.empty((rows, len(more_ids)))
+        for j in range(filled[1]):
+            more_ids[j] = ids[j]
+        for row in range(rows):
+            for j in range(filled[1]):
+                more_numbers[row, j] = numbers[row, j]
+        ids, numbers = more_ids, more_numbers
+    steps[0, filled[0]] = step
+    steps[1, filled[0]] = count
+    filled[0] += 1
+    start = filled[1]
+    for j in range(count):
+        ids[start + j] = shown_id[j]
+    for row in range(rows):
+        for j in range(count):
+            numbers[row, start + j] = shown[row, j]
+    filled[1] += count
+    return steps, ids, numbers, filled

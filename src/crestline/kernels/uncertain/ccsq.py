@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from crestline.core.sentinels import LONG_AGO, NEVER
+from crestline.kernels.common.output import Report
 from crestline.kernels.jit.tiers import kernel
 from crestline.kernels.uncertain.lists import (
     ID,
@@ -24,12 +25,11 @@ from crestline.kernels.uncertain.steps import (
     STALE,
     STEP,
     Shown,
-    SnapshotBuffer,
     SynopsisQuery,
+    add_due,
     answer,
     depth,
     next_step,
-    report,
     take_step,
 )
 from crestline.types import Bools, Ints
@@ -42,8 +42,8 @@ KEPT, WHOLE, CLOSED = range(OWN, OWN + 3)
 @kernel
 def run_ccsq(
     query: SynopsisQuery, arrivals: RecordList, steps: Ints, until: int, meta: Ints,
-    kept: RecordList, gone: Ints, whole: RecordList, shown: Shown, snapshots: SnapshotBuffer,
-) -> tuple[RecordList, Ints, RecordList, Shown, SnapshotBuffer]:  # fmt: skip
+    kept: RecordList, gone: Ints, whole: RecordList, shown: Shown, report: Report,
+) -> tuple[RecordList, Ints, RecordList, Shown, Report]:  # fmt: skip
     """Handle all steps up to ``until``.
 
     ``kept`` is in the order in which records leave. Record t is in the compact sets of the suffixes
@@ -71,10 +71,10 @@ def run_ccsq(
             whole = _collect(kept, gone, meta, step)
             found, changed, shown = answer(query, whole, meta[WHOLE], shown, meta)
             meta[CLOSED] = found >= 0
-        snapshots = report(query, step, changed, shown, meta, snapshots)
+        report = add_due(query, step, changed, shown, meta, report)
     meta[STEP] = max(meta[STEP], until)
     _expire(kept, gone, meta, until)
-    return kept, gone, whole, shown, snapshots
+    return kept, gone, whole, shown, report
 
 
 @kernel

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from crestline.core.sentinels import NEVER
+from crestline.kernels.common.output import Report
 from crestline.kernels.jit.tiers import kernel
 from crestline.kernels.uncertain.lists import (
     RecordList,
@@ -24,13 +25,12 @@ from crestline.kernels.uncertain.steps import (
     OWN,
     STEP,
     Shown,
-    SnapshotBuffer,
     SynopsisQuery,
+    add_due,
     answer,
     compact_size,
     depth,
     next_step,
-    report,
     take_step,
 )
 from crestline.types import Ints
@@ -49,8 +49,8 @@ class SetQueue(NamedTuple):
 @kernel
 def run_csq(
     query: SynopsisQuery, arrivals: RecordList, steps: Ints, until: int, meta: Ints,
-    newest: RecordList, queue: SetQueue, shown: Shown, snapshots: SnapshotBuffer,
-) -> tuple[RecordList, SetQueue, Shown, SnapshotBuffer]:  # fmt: skip
+    newest: RecordList, queue: SetQueue, shown: Shown, report: Report,
+) -> tuple[RecordList, SetQueue, Shown, Report]:  # fmt: skip
     """Handle all steps up to ``until``."""
     position = 0
     while True:
@@ -86,9 +86,9 @@ def run_csq(
             _, changed, shown = answer(query, newest, meta[NEWEST], shown, meta)
         elif touched:
             _, changed, shown = answer(query, queue.records, queue.bounds[1], shown, meta)
-        snapshots = report(query, step, changed, shown, meta, snapshots)
+        report = add_due(query, step, changed, shown, meta, report)
     meta[STEP] = max(meta[STEP], until)
-    return newest, queue, shown, snapshots
+    return newest, queue, shown, report
 
 
 @kernel

@@ -7,6 +7,7 @@ its rank order.
 from __future__ import annotations
 
 from crestline.core.sentinels import NEVER, NOWHERE
+from crestline.kernels.common.output import Report
 from crestline.kernels.jit.tiers import kernel
 from crestline.kernels.uncertain.blocks import (
     BLOCKS,
@@ -32,11 +33,10 @@ from crestline.kernels.uncertain.steps import (
     STALE,
     STEP,
     Shown,
-    SnapshotBuffer,
     SynopsisQuery,
+    add_due,
     answer,
     next_step,
-    report,
     take_step,
 )
 from crestline.types import Ints
@@ -48,8 +48,8 @@ DEPTH = LOWEST + 1
 @kernel
 def run_window(
     query: SynopsisQuery, arrivals: RecordList, steps: Ints, until: int, meta: Ints,
-    window: RecordList, blocks: Blocks, shown: Shown, snapshots: SnapshotBuffer,
-) -> tuple[RecordList, Blocks, Shown, SnapshotBuffer]:  # fmt: skip
+    window: RecordList, blocks: Blocks, shown: Shown, report: Report,
+) -> tuple[RecordList, Blocks, Shown, Report]:  # fmt: skip
     """Handle all steps up to ``until``."""
     position = 0
     while True:
@@ -78,9 +78,9 @@ def run_window(
         changed = False
         if touched:
             changed, shown = look(query, window, blocks, shown, meta)
-        snapshots = report(query, step, changed, shown, meta, snapshots)
+        report = add_due(query, step, changed, shown, meta, report)
     meta[STEP] = max(meta[STEP], until)
-    return window, blocks, shown, snapshots
+    return window, blocks, shown, report
 
 
 @kernel

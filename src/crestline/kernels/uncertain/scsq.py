@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from crestline.core.sentinels import NEVER
+from crestline.kernels.common.output import Report
 from crestline.kernels.jit.tiers import kernel
 from crestline.kernels.uncertain.lists import (
     RecordList,
@@ -31,12 +32,11 @@ from crestline.kernels.uncertain.steps import (
     STALE,
     STEP,
     Shown,
-    SnapshotBuffer,
     SynopsisQuery,
+    add_due,
     answer,
     depth,
     next_step,
-    report,
     take_step,
 )
 from crestline.types import Ints
@@ -46,8 +46,8 @@ from crestline.types import Ints
 def run_scsq(
     query: SynopsisQuery, arrivals: RecordList, steps: Ints, until: int, meta: Ints,
     newest: RecordList, queue: SegmentQueue, whole: RecordList, shown: Shown,
-    snapshots: SnapshotBuffer,
-) -> tuple[RecordList, SegmentQueue, RecordList, Shown, SnapshotBuffer]:  # fmt: skip
+    report: Report,
+) -> tuple[RecordList, SegmentQueue, RecordList, Shown, Report]:  # fmt: skip
     """Handle all steps up to ``until``."""
     position = 0
     while True:
@@ -84,11 +84,11 @@ def run_scsq(
         if touched:
             found, changed, shown = answer(query, whole, meta[WHOLE], shown, meta)
             meta[WHOLE] = meta[WHOLE] if found < 0 else found
-        snapshots = report(query, step, changed, shown, meta, snapshots)
+        report = add_due(query, step, changed, shown, meta, report)
     meta[STEP] = max(meta[STEP], until)
     expire(queue, meta, meta[STEP])
     join_small(queue, meta)
-    return newest, queue, whole, shown, snapshots
+    return newest, queue, whole, shown, report
 
 
 @kernel

@@ -7,6 +7,7 @@ import numpy as np
 
 from crestline.core.sentinels import NEVER
 from crestline.kernels.common.order import reach
+from crestline.kernels.common.output import Report
 from crestline.kernels.jit.tiers import kernel
 from crestline.kernels.uncertain.emptying import FULL, IN_SEGMENTS, empty_buffer
 from crestline.kernels.uncertain.lists import (
@@ -39,12 +40,11 @@ from crestline.kernels.uncertain.steps import (
     STALE,
     STEP,
     Shown,
-    SnapshotBuffer,
     SynopsisQuery,
+    add_due,
     answer,
     compact_size,
     next_step,
-    report,
     take_step,
 )
 from crestline.types import Floats, Ints
@@ -57,8 +57,8 @@ _BLOCK = 64
 def run_buffered(
     query: SynopsisQuery, arrivals: RecordList, steps: Ints, until: int, meta: Ints,
     buffer: RecordList, queue: SegmentQueue, whole: RecordList, shown: Shown,
-    snapshots: SnapshotBuffer,
-) -> tuple[RecordList, SegmentQueue, RecordList, Shown, SnapshotBuffer]:  # fmt: skip
+    report: Report,
+) -> tuple[RecordList, SegmentQueue, RecordList, Shown, Report]:  # fmt: skip
     """Handle all steps up to ``until``. ``buffer`` is in the order in which records leave."""
     skips = query.only_changes and query.leave_together
     position = 0
@@ -110,11 +110,11 @@ def run_buffered(
             found, changed, shown = answer(query, whole, meta[WHOLE], shown, meta)
             if found >= 0:
                 meta[WHOLE], meta[CLOSED] = found, 1
-        snapshots = report(query, step, changed, shown, meta, snapshots)
+        report = add_due(query, step, changed, shown, meta, report)
     meta[STEP] = max(meta[STEP], until)
     expire(queue, meta, meta[STEP])
     _expire_buffer(buffer, meta)
-    return buffer, queue, whole, shown, snapshots
+    return buffer, queue, whole, shown, report
 
 
 @kernel

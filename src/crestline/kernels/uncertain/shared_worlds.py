@@ -14,6 +14,7 @@ import numpy as np
 
 from crestline.core.sentinels import LONG_AGO, NEVER
 from crestline.kernels.common.ascending import ascending
+from crestline.kernels.common.output import Report
 from crestline.kernels.jit.pointer import FLOATS, INT, INTS, Pointed
 from crestline.kernels.jit.tiers import kernel
 from crestline.kernels.uncertain.closing import EXPECTED_RANK
@@ -31,7 +32,7 @@ from crestline.kernels.uncertain.lists import (
     take,
 )
 from crestline.kernels.uncertain.specs import answer_specs, largest_k
-from crestline.kernels.uncertain.steps import Shown, SnapshotBuffer, append_snapshot
+from crestline.kernels.uncertain.steps import NUMBERS, Shown, add_answer
 from crestline.types import Bools, Floats, Ints
 
 #: Entries of ``meta``: records in the list, records after it was thinned last, answers with a rule
@@ -213,13 +214,12 @@ def _thin(
 @kernel
 def run_shared(
     window: SharedWindow, queries: SharedQueries, arrivals: RecordList, begins: Ints,
-    due: DueExecutions, records: RecordList, meta: Ints, shown: Ints, snapshots: SnapshotBuffer,
-) -> tuple[RecordList, SnapshotBuffer]:  # fmt: skip
+    due: DueExecutions, records: RecordList, meta: Ints, shown: Ints, report: Report,
+) -> tuple[RecordList, Report]:  # fmt: skip
     """Take in records and answer all that is due.
 
     Arrivals are in the order of the moments at which each begins to be seen (``begins``) and then
-    of rank. ``shown`` holds how many records each query was shown last. The step of a snapshot is
-    the index, in ``due.queries``, of its query.
+    of rank. ``shown`` holds how many records each query was shown last.
     """
     moments = due.moments
     arrived = execution = 0
@@ -246,10 +246,10 @@ def run_shared(
                 execution += 1
             continue
         meta[COUNT] = count
-        snapshots = _execute(window, queries, records, due, execution, meta, shown, snapshots)
+        report = _execute(window, queries, records, due, execution, meta, shown, report)
         execution += 1
     meta[COUNT] = count
-    return records, snapshots
+    return records, report
 
 
 @kernel
@@ -264,8 +264,8 @@ def _awaited(queries: SharedQueries, shown: Ints) -> bool:
 @kernel
 def _execute(
     window: SharedWindow, queries: SharedQueries, records: RecordList, due: DueExecutions,
-    execution: int, meta: Ints, shown: Ints, snapshots: SnapshotBuffer,
-) -> SnapshotBuffer:  # fmt: skip
+    execution: int, meta: Ints, shown: Ints, report: Report,
+) -> Report:  # fmt: skip
     """Answer the queries of one execution: those that see the same records, by one walk."""
     moment, kind = due.moments[execution], queries.kind
     start, stop = due.offset[execution], due.offset[execution + 1]
@@ -280,13 +280,13 @@ def _execute(
         for other in range(e, stop):
             q = due.queries[other]
             if ranked == (kind[q] == EXPECTED_RANK) and limit == _limit(window, queries, moment, q):
-                together[members] = other
+                together[members] = q
                 members += 1
                 answered[other - start] = True
-        snapshots = _answer(
-            window, queries, records, limit, due.queries, together[:members], meta, shown, snapshots
+        report = _answer(
+            window, queries, records, moment, limit, together[:members], meta, shown, report
         )
-    return snapshots
+    return report
 
 
 @kernel
@@ -297,16 +297,16 @@ def _limit(window: SharedWindow, queries: SharedQueries, moment: int, q: int) ->
 
 @kernel
 def _answer(
-    window: SharedWindow, queries: SharedQueries, records: RecordList, limit: int, slots: Ints,
-    together: Ints, meta: Ints, shown: Ints, snapshots: SnapshotBuffer,
-) -> SnapshotBuffer:  # fmt: skip
-    """Answer the queries ``slots[together]``, which see the records that leave after ``limit``,
-    from as many records as it takes."""
+    window: SharedWindow, queries: SharedQueries, records: RecordList, moment: int, limit: int,
+    together: Ints, meta: Ints, shown: Ints, report: Report,
+) -> Report:  # fmt: skip
+    """Answer the queries ``together``, which see the records that leave after ``limit``, from as
+    many records as it takes."""
     members, count = len(together), meta[COUNT]
     kind, k = np.empty(members, np.int64), np.empty(members, np.int64)
     threshold = np.empty(members)
     for m in range(members):
-        q = slots[together[m]]
+        q = together[m]
         kind[m], k[m], threshold[m] = queries.kind[q], queries.k[q], queries.threshold[q]
     most = largest_k(k)
     overfull, number = np.zeros(members, np.int64), np.zeros(members, np.int64)
@@ -336,16 +336,16 @@ def _answer(
         meta[WALKS] += 1
         meta[WORK] += most * (seen if found < 0 else found)
     for m in range(members):
-        q = slots[together[m]]
+        q = together[m]
         if seen == 0 and (queries.only_changes[q] == 0 or shown[q] == 0):
             continue  # the window is empty, and the query need not learn it
         meta[OVERFULL] += overfull[m]
-        top = Shown(np.empty(number[m], np.int64), np.empty((2, number[m])))
+        top = Shown(np.empty(number[m], np.int64), np.empty((NUMBERS, number[m])))
         for j in range(number[m]):
             record = indices[chosen[m * seen + j]]
             top.ids[j] = records.ints[ID, record]
             top.numbers[0, j] = records.floats[SCORE, record]
             top.numbers[1, j] = weight[m * seen + j]
         shown[q] = number[m]
-        snapshots = append_snapshot(together[m], top, number[m], snapshots)
-    return snapshots
+        report = add_answer(report, moment, q, top, number[m])
+    return report

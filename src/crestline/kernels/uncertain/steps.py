@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from crestline.kernels.common.output import Report, add_head, put, roomy
 from crestline.kernels.jit.tiers import kernel
 from crestline.kernels.uncertain.lists import CHANCE, GROUP, ID, LEAVES, RULE, SCORE, RecordList
 from crestline.kernels.uncertain.worlds import pick, weigh
@@ -21,6 +22,8 @@ from crestline.types import Floats, Ints
 STEP, EMPTY_FROM, SHOWN, OVERFULL, STALE = range(5)
 #: The first entry of ``meta`` that a synopsis may use as it likes.
 OWN = 5
+#: Numbers that are reported of a record: score and weight.
+NUMBERS = 2
 
 
 class SynopsisQuery(NamedTuple):
@@ -45,18 +48,6 @@ class Shown(NamedTuple):
 
     ids: Ints
     numbers: Floats
-
-
-class SnapshotBuffer(NamedTuple):
-    """Snapshots that fell due."""
-
-    #: Step and number of records of each snapshot.
-    steps: Ints
-    ids: Ints
-    #: One row for each number of a record.
-    numbers: Floats
-    #: How many snapshots and records there are.
-    filled: Ints
 
 
 @kernel
@@ -136,60 +127,22 @@ def answer(
 
 
 @kernel
-def report(
-    query: SynopsisQuery,
-    step: int,
-    changed: bool,
-    shown: Shown,
-    meta: Ints,
-    snapshots: SnapshotBuffer,
-) -> SnapshotBuffer:
-    """Append the snapshot of a step if it is due: where only changes are reported, if it has
-    changed; else if the window is not empty."""
+def add_due(
+    query: SynopsisQuery, step: int, changed: bool, shown: Shown, meta: Ints, report: Report
+) -> Report:
+    """Add the snapshot of a step if it is due: where only changes are reported, if it has changed;
+    else if the window is not empty."""
     due = changed or meta[STALE] > 0 if query.only_changes else meta[EMPTY_FROM] > step
     meta[STALE] = 0
-    return append_snapshot(step, shown, meta[SHOWN], snapshots) if due else snapshots
+    return add_answer(report, step, 0, shown, meta[SHOWN]) if due else report
 
 
 @kernel
-def append_snapshot(
-    step: int, shown: Shown, count: int, snapshots: SnapshotBuffer
-) -> SnapshotBuffer:
-    """Append a snapshot of ``count`` records."""
-    steps, ids, numbers, filled = tell(step, shown.ids, shown.numbers, count, snapshots)
-    return SnapshotBuffer(steps, ids, numbers, filled)
-
-
-@kernel
-def tell(
-    step: int, shown_ids: Ints, shown: Floats, count: int,
-    snapshots: tuple[Ints, Ints, Floats, Ints],
-) -> tuple[Ints, Ints, Floats, Ints]:  # fmt: skip
-    """Append a snapshot of ``count`` records."""
-    steps, ids, numbers, filled = snapshots
-    if filled[0] == steps.shape[1]:
-        more_steps = np.empty((2, 2 * filled[0] + 64), np.int64)
-        for j in range(filled[0]):
-            more_steps[0, j], more_steps[1, j] = steps[0, j], steps[1, j]
-        steps = more_steps
-    rows = len(numbers)
-    if filled[1] + count > len(ids):
-        more_ids = np.empty(2 * (filled[1] + count) + 64, np.int64)
-        more_numbers = np.empty((rows, len(more_ids)))
-        for j in range(filled[1]):
-            more_ids[j] = ids[j]
-        for row in range(rows):
-            for j in range(filled[1]):
-                more_numbers[row, j] = numbers[row, j]
-        ids, numbers = more_ids, more_numbers
-    steps[0, filled[0]] = step
-    steps[1, filled[0]] = count
-    filled[0] += 1
-    start = filled[1]
-    for j in range(count):
-        ids[start + j] = shown_ids[j]
-    for row in range(rows):
-        for j in range(count):
-            numbers[row, start + j] = shown[row, j]
-    filled[1] += count
-    return steps, ids, numbers, filled
+def add_answer(report: Report, end: int, query: int, shown: Shown, count: int) -> Report:
+    """Add a snapshot of ``count`` records. The partition is the caller's to fill in."""
+    report = roomy(report, count)
+    first = add_head(report, 0, end, query, count)
+    put(report.records, first, shown.ids, 0, count)
+    for row in range(NUMBERS):
+        put(report.numbers[row], first, shown.numbers[row], 0, count)
+    return report
