@@ -9,7 +9,6 @@ import pytest
 
 from crestline.core.sentinels import LONG_AGO
 from crestline.kernels.common.output import new_report, written
-from crestline.kernels.jit.tiers import kernel
 from crestline.kernels.uncertain import worlds
 from crestline.kernels.uncertain.closing import (
     EXPECTED_RANK,
@@ -30,26 +29,13 @@ from crestline.kernels.uncertain.shared_worlds import (
     needed,
     run_shared,
 )
-from crestline.kernels.uncertain.specs import ANSWER_SPECS, answer_specs, largest_k
+from crestline.kernels.uncertain.specs import ANSWER_SPECS, largest_k
 from crestline.kernels.uncertain.steps import NUMBERS
-from crestline.types import Floats, Ints
-from kernels.uncertain.windows import best_first, columns, random_records
+from kernels.uncertain.windows import answer_at, best_first, columns, random_records
 
 KIND = np.array([PK_TOPK, PT_K, U_KRANKS_WITH_RULES, SUMS, U_TOPK, PK_TOPK])
 K = np.array([3, 2, 4, 2, 2, 6])
 THRESHOLD = np.array([0.0, 0.3, 0.0, 0.0, 0.0, 0.0])
-
-
-@kernel
-def _answer(
-    addresses: tuple[int, int, int], kind: Ints, k: Ints, threshold: Floats, chance: Floats,
-    rule: Ints, group: Ints, overfull: Ints, number: Ints, chosen: Ints, weight: Floats,
-) -> int:  # fmt: skip
-    found = answer_specs(
-        addresses[0], addresses[1], addresses[2], kind, k, threshold, chance, rule, group, overfull,
-        number, chosen, weight,
-    )  # fmt: skip
-    return int(found)
 
 
 def together(kind: Any, k: Any, threshold: Any, chance: Any, rule: Any, group: Any) -> list[Any]:
@@ -58,7 +44,7 @@ def together(kind: Any, k: Any, threshold: Any, chance: Any, rule: Any, group: A
     number, overfull = np.zeros(queries, np.int64), np.zeros(queries, np.int64)
     chosen, weight = np.empty(queries * count, np.int64), np.empty(queries * count)
     addresses = ANSWER_SPECS.address(), worlds.WEIGH.address(), worlds.PICK.address()
-    _answer(addresses, kind, k, threshold, chance, rule, group, overfull, number, chosen, weight)
+    answer_at(addresses, kind, k, threshold, chance, rule, group, overfull, number, chosen, weight)
     rows = [slice(a * count, a * count + number[a]) for a in range(queries)]
     return [(chosen[row].tolist(), weight[row].tolist()) for row in rows]
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from crestline.kernels.jit.tiers import kernel
 from crestline.kernels.uncertain.closing import PK_TOPK, U_KRANKS, U_KRANKS_WITH_RULES
 from crestline.kernels.uncertain.lists import (
     CHANCE,
@@ -19,8 +20,10 @@ from crestline.kernels.uncertain.lists import (
     TIE,
     RecordList,
 )
+from crestline.kernels.uncertain.specs import answer_specs
 from crestline.kernels.uncertain.steps import SynopsisQuery
 from crestline.kernels.uncertain.worlds import PICK, weighing
+from crestline.types import Floats, Ints
 from uncertain.worlds import ByFormulas, Record
 
 
@@ -94,3 +97,16 @@ def query_of(
     weigh = weighing(kind, exclusive).address()
     return SynopsisQuery(kind=kind, k=k, threshold=threshold, weigh=weigh, pick=PICK.address(),
                          **how)  # fmt: skip
+
+
+@kernel
+def answer_at(
+    addresses: tuple[int, int, int], kind: Ints, k: Ints, threshold: Floats, chance: Floats,
+    rule: Ints, group: Ints, overfull: Ints, number: Ints, chosen: Ints, weight: Floats,
+) -> int:  # fmt: skip
+    """``answer_specs``, from Python."""
+    found = answer_specs(
+        addresses[0], addresses[1], addresses[2], kind, k, threshold, chance, rule, group, overfull,
+        number, chosen, weight,
+    )  # fmt: skip
+    return int(found)
