@@ -369,8 +369,9 @@ class SharedWorlds(Reporting):
         }
 
     @classmethod
-    def from_state(cls, state: dict[str, Any], agenda: Agenda) -> Self:  # type: ignore[override]
-        """Make the operator whose ``state()`` this was."""
+    def from_state(cls, state: dict[str, Any], agenda: Agenda | None = None) -> Self:
+        """Make the operator whose ``state()`` this was; the agenda has a state of its own."""
+        assert agenda is not None
         operator = cls([], agenda, exclusive=state["exclusive"])
         operator._restore(state)
         return operator
