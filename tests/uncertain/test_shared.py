@@ -708,13 +708,13 @@ def test_what_does_not_fit_is_refused() -> None:
         shared.add(replace(ask, width=11))
     with pytest.raises(CrestlineError, match="k must be at least 1"):
         shared.add(replace(ask, k=0))
-    with pytest.raises(CrestlineError, match="says what it means"):
+    with pytest.raises(CrestlineError, match="says with semantics"):
         shared.add(replace(ask, semantics=None))
     with pytest.raises(CrestlineError, match="give times"):
         shared.observe(np.ones(1))
     with pytest.raises(CrestlineError, match="the time to advance to"):
         shared.advance()
-    with pytest.raises(CrestlineError, match="there is no ask 1"):
+    with pytest.raises(CrestlineError, match="there is no query 1"):
         shared.remove(1)
     exclusive = Uncertainty(np.array([0.5]), np.array([3]), np.array([0]))
     shared.observe(Batch(np.ones(1), np.array([7]), uncertainty=exclusive))

@@ -51,7 +51,7 @@ class QueryTable:
     def remove(self, number: int) -> int:
         """Remove a query; return the index that it had."""
         if number not in self.numbers:
-            raise CrestlineError(f"there is no ask {number}")
+            raise CrestlineError(f"there is no query {number}")
         index = int(np.searchsorted(self.numbers, number))
         del self.specs[index]
         self.numbers = np.delete(self.numbers, index)
@@ -134,7 +134,7 @@ class QueryTable:
 
 def _meaning(spec: QuerySpec) -> Meaning:
     if spec.semantics is None:
-        raise CrestlineError("an ask of an uncertain stream says what it means by the top")
+        raise CrestlineError("a query on an uncertain stream says with semantics what it asks for")
     return meaning_of(spec.semantics, spec.threshold, spec.summed)
 
 

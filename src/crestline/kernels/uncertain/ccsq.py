@@ -69,8 +69,8 @@ def run_ccsq(
         changed = False
         if touched:
             whole = _collect(kept, gone, meta, step)
-            found, changed, shown = answer(query, whole, meta[WHOLE], shown, meta)
-            meta[CLOSED] = found >= 0
+            closed, changed, shown = answer(query, whole, meta[WHOLE], shown, meta)
+            meta[CLOSED] = closed >= 0
         report = add_due(query, step, changed, shown, meta, report)
     meta[STEP] = max(meta[STEP], until)
     _expire(kept, gone, meta, until)
@@ -136,13 +136,13 @@ def _restore(query: SynopsisQuery, kept: RecordList, gone: Ints, meta: Ints, bef
                 if compact.ints[ID, j] == kept.ints[ID, start]:
                     compact.ints[ID, j] = -1 - start
             size += 1
-        found = depth(query, compact, 0, size)
-        if found >= 0:
-            for j in range(found, size):
+        prefix = depth(query, compact, 0, size)
+        if prefix >= 0:
+            for j in range(prefix, size):
                 index = -1 - compact.ints[ID, j]
                 gone[index] = leaving
                 lost[index] |= kept.ints[LEAVES, index] == leaving
-            size = found
+            size = prefix
             closed = True
         fresh = False
         for j in range(size):

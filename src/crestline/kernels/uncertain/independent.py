@@ -83,9 +83,9 @@ def compete(p: float, exactly: Floats, ranks: int, i: int, best: Floats, leader:
     """Let record i compete for each rank; a tie stays with the record that ranks higher."""
     width = len(exactly) - 1
     for j in range(ranks):
-        mine = p * exactly[width - 1 - j]
-        if mine > best[j] and rounded(mine) > rounded(best[j]):
-            best[j] = mine
+        at_rank = p * exactly[width - 1 - j]
+        if at_rank > best[j] and rounded(at_rank) > rounded(best[j]):
+            best[j] = at_rank
             leader[j] = i
 
 

@@ -38,9 +38,9 @@ def no_records() -> RecordList:
 @kernel
 def precedes(left: RecordList, a: int, right: RecordList, b: int) -> bool:
     """Whether record a of one list ranks before record b of another."""
-    mine, other = left.floats[SCORE, a], right.floats[SCORE, b]
-    if mine != other:
-        return bool(mine > other)
+    score, other = left.floats[SCORE, a], right.floats[SCORE, b]
+    if score != other:
+        return bool(score > other)
     return bool(left.ints[TIE, a] > right.ints[TIE, b])
 
 
@@ -156,10 +156,10 @@ def same_ids(left: RecordList, a: int, right: RecordList, b: int, count: int) ->
 @kernel
 def holds(records: RecordList, start: int, stop: int, id: int) -> bool:
     """Whether one of the records has this id."""
-    found = False
+    held = False
     for a in range(start, stop):
-        found |= records.ints[ID, a] == id
-    return found
+        held |= records.ints[ID, a] == id
+    return held
 
 
 @kernel

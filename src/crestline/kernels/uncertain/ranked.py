@@ -113,15 +113,15 @@ def look(
                 copy(best, taken, window, slots[row, j])
                 taken += 1
             block += 1
-        found, differs, shown = answer(query, best, some, shown, meta)
+        closed, differs, shown = answer(query, best, some, shown, meta)
         changed |= differs  # the answer from too few records has replaced the one shown before
-        if found >= 0 or some == total:
+        if closed >= 0 or some == total:
             break
         some = min(total, 2 * some)
     meta[LOWEST], meta[DEPTH] = NOWHERE, some
-    if found >= 0:
-        meta[DEPTH] = found
-        block, left = 0, found - 1
+    if closed >= 0:
+        meta[DEPTH] = closed
+        block, left = 0, closed - 1
         while left >= sizes[order[block]]:
             left -= sizes[order[block]]
             block += 1

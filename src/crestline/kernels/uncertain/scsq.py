@@ -82,8 +82,8 @@ def run_scsq(
             whole = _restore_whole(newest, queue, whole, meta)
         changed = False
         if touched:
-            found, changed, shown = answer(query, whole, meta[WHOLE], shown, meta)
-            meta[WHOLE] = meta[WHOLE] if found < 0 else found
+            closed, changed, shown = answer(query, whole, meta[WHOLE], shown, meta)
+            meta[WHOLE] = meta[WHOLE] if closed < 0 else closed
         report = add_due(query, step, changed, shown, meta, report)
     meta[STEP] = max(meta[STEP], until)
     expire(queue, meta, meta[STEP])

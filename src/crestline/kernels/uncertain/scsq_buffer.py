@@ -107,9 +107,9 @@ def run_buffered(
             touched |= count > 0
         changed = False
         if touched:
-            found, changed, shown = answer(query, whole, meta[WHOLE], shown, meta)
-            if found >= 0:
-                meta[WHOLE], meta[CLOSED] = found, 1
+            closed, changed, shown = answer(query, whole, meta[WHOLE], shown, meta)
+            if closed >= 0:
+                meta[WHOLE], meta[CLOSED] = closed, 1
         report = add_due(query, step, changed, shown, meta, report)
     meta[STEP] = max(meta[STEP], until)
     expire(queue, meta, meta[STEP])

@@ -132,18 +132,18 @@ def _mark(
                     indices[count] = position
                     count += 1
                 position += 1
-            found = -1
+            closed = -1
             if count > most:
                 some_chance, some_rule, some_group = take(chance, rule, group, indices[:count])
-                found = answer_specs(
+                closed = answer_specs(
                     answer_address, weigh_address, 0, kind, k, threshold, some_chance, some_rule,
                     some_group, overfull, none, none, np.empty(0),
                 )  # fmt: skip
-            if found >= 0:
-                for a in range(indices[found - 1] + 1, total):
+            if closed >= 0:
+                for a in range(indices[closed - 1] + 1, total):
                     if key[a] <= oldest:
                         out[a] = 1
-            if found >= 0 or position == total:
+            if closed >= 0 or position == total:
                 break
             some *= 4
         before = oldest
@@ -323,18 +323,18 @@ def _answer(
             records.floats[CHANCE], records.ints[RULE], records.ints[GROUP], indices[:seen]
         )
         chosen, weight = np.empty(members * seen, np.int64), np.empty(members * seen)
-        found = -1
+        closed = -1
         if seen > 0:
-            found = answer_specs(
+            closed = answer_specs(
                 window.answer, window.weigh, window.pick, kind, k, threshold, chance, rule, group,
                 overfull, number, chosen, weight,
             )  # fmt: skip
-        if found >= 0 or position == count:
+        if closed >= 0 or position == count:
             break
         some *= 4
     if seen > 0:
         meta[WALKS] += 1
-        meta[WORK] += most * (seen if found < 0 else found)
+        meta[WORK] += most * (seen if closed < 0 else closed)
     for m in range(members):
         q = together[m]
         if seen == 0 and (queries.only_changes[q] == 0 or shown[q] == 0):

@@ -159,9 +159,9 @@ def _walk_independent(
         kept = 0
         for o in range(remaining):
             a = pending[o]
-            mine = p * fewer[a]
-            value[a * count + i] = mine
-            rest[a] -= mine
+            in_top = p * fewer[a]
+            value[a * count + i] = in_top
+            rest[a] -= in_top
             fewer[a] -= last[a]
             if fewer[a] < 0.5 * summed_at[a]:
                 fewer[a] = summed_at[a] = total_from(exactly, width - k[a])
@@ -171,7 +171,7 @@ def _walk_independent(
             elif kind[a] == SUMS and rest[a] < 0.5 * weighed_at[a]:
                 rest[a] = weighed_at[a] = missing_of_top(exactly, k[a])
             if count >= k[a] and closes(
-                kind[a], k[a], threshold[a], mine, fewer[a], rest[a], last[a], peak, group[i],
+                kind[a], k[a], threshold[a], in_top, fewer[a], rest[a], last[a], peak, group[i],
                 largest[a], state[a : a + 1], groups[a],
             ):  # fmt: skip
                 depth[a] = i + 1
@@ -226,12 +226,12 @@ def _walk_in_order(
             if k[a] <= width:
                 at_last, below_last = others[width - k[a]], below[k[a] - 1]
                 rest = (1.0 - s) * short[k[a]] + s * short[k[a] - 1]
-            mine = p * (below_last + at_last)
-            value[a * count + i] = mine
+            in_top = p * (below_last + at_last)
+            value[a * count + i] = in_top
             fewer = below_last + (1.0 - s) * at_last
             overfull[a] = broken
             if count >= k[a] and closes(
-                kind[a], k[a], threshold[a], mine, fewer, rest, p * at_last, fewer, group[i],
+                kind[a], k[a], threshold[a], in_top, fewer, rest, p * at_last, fewer, group[i],
                 largest[a], state[a : a + 1], groups[a],
             ):  # fmt: skip
                 depth[a] = i + 1
@@ -316,13 +316,13 @@ def _rank_all(
     _, broken = weigh(
         weigh_address, EXPECTED_RANK, most, 0.0, chance, rule, group, value, value, none
     )
-    found = pick(
+    ranked = pick(
         pick_address, EXPECTED_RANK, most, 0.0, count, group, value, value, none, chosen[:count],
         weight[:count],
     )  # fmt: skip
     for a in range(len(k)):
         overfull[a] = broken
-        number[a] = min(k[a], found)
+        number[a] = min(k[a], ranked)
         for j in range(number[a]):
             chosen[a * count + j], weight[a * count + j] = chosen[j], weight[j]
 
@@ -349,7 +349,7 @@ def _answer_specs(
         np.empty(queries, np.int64), overfull, np.empty(queries * count),
         np.empty(queries * stride), np.empty(queries * stride, np.int64),
     )  # fmt: skip
-    found = _weigh_specs(weigh_address, specs, records, weights)
+    closed = _weigh_specs(weigh_address, specs, records, weights)
     if len(chosen) > 0:
         for a in range(queries):
             depth = weights.depth[a]
@@ -360,7 +360,7 @@ def _answer_specs(
                 weights.leader[a * stride : (a + 1) * stride],
                 chosen[a * count : (a + 1) * count], weight[a * count : (a + 1) * count],
             )  # fmt: skip
-    return found
+    return closed
 
 
 ANSWER_SPECS = Pointed(

@@ -54,12 +54,12 @@ class Shown(NamedTuple):
 def depth(query: SynopsisQuery, records: RecordList, start: int, count: int) -> int:
     """Return how many of the records close; -1 if they do not."""
     end = start + count
-    found, _ = weigh(
+    closed, _ = weigh(
         query.weigh, query.kind, query.k, query.threshold, records.floats[CHANCE, start:end],
         records.ints[RULE, start:end], records.ints[GROUP, start:end], np.empty(count),
         np.empty(count), np.empty(count, np.int64),
     )  # fmt: skip
-    return int(found)
+    return int(closed)
 
 
 @kernel
@@ -101,12 +101,12 @@ def answer(
     value, best, weight = np.empty(count), np.empty(count), np.empty(count)
     leader, chosen = np.empty(count, np.int64), np.empty(count, np.int64)
     group = records.ints[GROUP, :count]
-    found, overfull = weigh(
+    closed, overfull = weigh(
         query.weigh, query.kind, query.k, query.threshold, records.floats[CHANCE, :count],
         records.ints[RULE, :count], group, value, best, leader,
     )  # fmt: skip
     meta[OVERFULL] += overfull
-    decisive = count if found < 0 else found
+    decisive = count if closed < 0 else closed
     number = pick(
         query.pick, query.kind, query.k, query.threshold, decisive, group, value, best, leader,
         chosen, weight,
@@ -123,7 +123,7 @@ def answer(
             shown.numbers[0, j] = records.floats[SCORE, chosen[j]]
             shown.numbers[1, j] = weight[j]
     meta[SHOWN] = number
-    return found, changed, shown
+    return closed, changed, shown
 
 
 @kernel

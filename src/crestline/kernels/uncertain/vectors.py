@@ -69,8 +69,8 @@ def best_vector(k: int, chance: Floats, best: Floats, vector: Ints) -> int:
 
 @kernel
 def _less_probable(chance: Floats, a: int, b: int) -> bool:
-    mine, other = rounded(chance[a]), rounded(chance[b])
-    return bool(mine < other or (mine == other and a > b))
+    first, second = rounded(chance[a]), rounded(chance[b])
+    return bool(first < second or (first == second and a > b))
 
 
 @kernel

@@ -97,8 +97,8 @@ def _weigh_at(
     address: int, kind: int, k: int, threshold: float, chance: Floats, rule: Ints, group: Ints,
     value: Floats, best: Floats, leader: Ints,
 ) -> tuple[int, int]:  # fmt: skip
-    found, overfull = weigh(address, kind, k, threshold, chance, rule, group, value, best, leader)
-    return found, overfull
+    closed, overfull = weigh(address, kind, k, threshold, chance, rule, group, value, best, leader)
+    return closed, overfull
 
 
 def weigh_here(
@@ -107,10 +107,10 @@ def weigh_here(
     """``weigh``, from Python: return how many records close (-1: they do not) and their values."""
     count = len(chance)
     value, best, leader = np.empty(count), np.empty(count), np.empty(count, np.int64)
-    found, _ = _weigh_at(
+    closed, _ = _weigh_at(
         WEIGH.address(), kind, k, threshold, chance, rule, group, value, best, leader
     )
-    return found, value
+    return closed, value
 
 
 # -- answers --------------------------------------------------------------------------------------
