@@ -228,9 +228,3 @@ def empty_list() -> RecordList:
 def no_snapshots() -> Report:
     """Return an empty report."""
     return new_report(NUMBERS, 0, 0)
-
-
-def partitions_of(numbers: Ints, filled: list[int]) -> Ints:
-    """Return the partition of each snapshot, if the partitions with these ``numbers`` were
-    reported one after the other and ``filled`` tells how many snapshots there were after each."""
-    return np.repeat(numbers, np.diff(filled, prepend=0))

@@ -48,7 +48,7 @@ from crestline.core.errors import CrestlineError
 from crestline.core.sentinels import LONG_AGO, NEVER
 from crestline.core.snapshots import Snapshots
 from crestline.core.specs import Agenda, Executions, QuerySpec
-from crestline.kernels.common.output import SNAPSHOTS, written
+from crestline.kernels.common.output import PARTITION, SNAPSHOTS, written
 from crestline.kernels.uncertain.lists import ID, RecordList
 from crestline.kernels.uncertain.shared_worlds import (
     MARK,
@@ -69,7 +69,7 @@ from crestline.operators.waiting import PRUNE_AT_LEAST
 from crestline.types import Bools, Floats, Ints
 from crestline.uncertain import shared_partition
 from crestline.uncertain.executions import any_due, moments_between, one_report, portions
-from crestline.uncertain.partition import no_snapshots, partitions_of, rename, set_codes, set_ties
+from crestline.uncertain.partition import no_snapshots, rename, set_codes, set_ties
 from crestline.uncertain.records import (
     WaitingRecords,
     part_of,
@@ -273,21 +273,17 @@ class SharedWorlds(Reporting):
         window, queries = self._window, self._queries.arrays
         executions = DueExecutions(due.at, due.offset, due.ask)
         report = no_snapshots()
-        active: list[int] = []
-        filled: list[int] = []
         for p, part in enumerate(self._parts):
             start, stop = int(starts[p]), int(starts[p + 1])
             if stop > start or part.empty_from > due.at[0] or awaited[p]:
-                some = part_of(arrivals, start, stop)
+                some, first = part_of(arrivals, start, stop), report.filled[SNAPSHOTS]
                 report = part.run(window, queries, some, begins[start:stop], executions, report)
-                active.append(p)
-                filled.append(int(report.filled[SNAPSHOTS]))
+                report.heads[PARTITION, first : report.filled[SNAPSHOTS]] = p
                 self.overfull += part.take_count(OVERFULL)
                 self.shared_walks += part.take_count(WALKS)
                 self.work += part.take_count(WORK)
         self._handled = int(due.at[-1])
-        _, end, count, query, ids, numbers = written(report)
-        partition = partitions_of(np.array(active, np.int64), filled)
+        partition, end, count, query, ids, numbers = written(report)
         asked = self._queries.numbers[query]
         return Snapshots.of(partition, end, count, ids, numbers[0], numbers[1], asked)
 

@@ -32,7 +32,7 @@ from crestline.core.sentinels import LONG_AGO
 from crestline.core.snapshots import Snapshots
 from crestline.core.window import unit_panes
 from crestline.kernels.common.order import count_positions, is_ascending
-from crestline.kernels.common.output import SNAPSHOTS, Report, written
+from crestline.kernels.common.output import PARTITION, SNAPSHOTS, Report, written
 from crestline.kernels.uncertain.lists import RecordList
 from crestline.kernels.uncertain.panes import prune_units
 from crestline.kernels.uncertain.steps import SHOWN, SynopsisQuery
@@ -46,7 +46,6 @@ from crestline.uncertain.partition import (
     PartitionSynopsis,
     merge_into,
     no_snapshots,
-    partitions_of,
 )
 from crestline.uncertain.records import (
     WaitingRecords,
@@ -225,16 +224,13 @@ class Synopsis(Reporting):
         active = np.diff(starts) > 0
         if query.every_step:  # a window that is not empty is due at every step
             active |= self._by_partition["empty_from"] > LONG_AGO
-        partitions = np.flatnonzero(active)
-        report, filled = no_snapshots(), []
-        for p in partitions.tolist():
+        report = no_snapshots()
+        for p in np.flatnonzero(active).tolist():
             start, stop = int(starts[p]), int(starts[p + 1])
             some = part_of(arrivals, start, stop)
             report = self._run(query, p, some, steps[start:stop], int(until[p]), report)
-            filled.append(int(report.filled[SNAPSHOTS]))
-        _, step, count, _, ids, numbers = written(report)
+        partition, step, count, _, ids, numbers = written(report)
         end = step * self._time.step_length if query.every_step else step
-        partition = partitions_of(partitions, filled)
         return self._reported(Snapshots.of(partition, end, count, ids, numbers[0], numbers[1]))
 
     def _take_due(self, until: Ints) -> tuple[RecordList, Ints, Ints]:
@@ -263,8 +259,9 @@ class Synopsis(Reporting):
     ) -> Report:
         """Let the steps of one partition pass."""
         part = self._parts[p]
-        before = part.overfull
+        before, first = part.overfull, report.filled[SNAPSHOTS]
         report = part.run(query, arrivals, steps, until, report)
+        report.heads[PARTITION, first : report.filled[SNAPSHOTS]] = p
         content = part.empty_from > until
         self._by_partition["empty_from"][p] = part.empty_from if content else LONG_AGO
         self.overfull += part.overfull - before
