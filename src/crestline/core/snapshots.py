@@ -129,22 +129,6 @@ class Snapshots:
             yield int(self.partition[i]), int(self.end[i]), self.id[part], self.score[part]
 
 
-def gathered(
-    parts: Sequence[tuple[Ints, Ints, Floats, Ints]],
-) -> tuple[Ints, Ints, Ints, Floats]:
-    """Join what kernels reported of several partitions.
-
-    Of each partition there are: step and number of rows of every snapshot, the ids, rows of
-    numbers, and how much of these is filled. Returns the number of snapshots of each partition,
-    then all steps, ids and numbers one after the other.
-    """
-    snapshots = np.array([filled[0] for _, _, _, filled in parts], np.int64)
-    steps = np.concatenate([s[:, : f[0]] for s, _, _, f in parts], axis=1)
-    ids = np.concatenate([i[: f[1]] for _, i, _, f in parts])
-    numbers = np.concatenate([n[:, : f[1]] for _, _, n, f in parts], axis=1)
-    return snapshots, steps, ids, numbers
-
-
 def regrouped(offset: Ints, order: Ints) -> tuple[Ints, Ints]:
     """Put groups of rows into another order; return the new offsets and the indices of the rows."""
     count = np.diff(offset)[order]
@@ -153,4 +137,4 @@ def regrouped(offset: Ints, order: Ints) -> tuple[Ints, Ints]:
     return start, np.repeat(offset[:-1][order] - start[:-1], count) + np.arange(start[-1])
 
 
-__all__ = ["ScoreBounds", "Snapshots", "gathered", "regrouped"]
+__all__ = ["ScoreBounds", "Snapshots", "regrouped"]
