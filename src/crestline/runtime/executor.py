@@ -28,18 +28,21 @@ from crestline.core.operator import Operator
 from crestline.core.sentinels import LONG_AGO
 from crestline.core.snapshots import Snapshots
 from crestline.core.state import pack, unpack
+from crestline.core.tables import table_bytes, table_from
 from crestline.core.window import RangeWindow, UnboundedWindow, counts_rows
 from crestline.kernels.common.order import find_late, is_ascending
 from crestline.language import Query
 from crestline.planner import Bundle, Plan, SharedPlan
 from crestline.planner.shared import demand_of
+from crestline.runtime.admitted import AdmittedBatch
 from crestline.runtime.candidates import CandidateTable
-from crestline.runtime.gate import AdmittedBatch, Rejects, retyped, table_bytes, table_from
+from crestline.runtime.fitting import retyped
 from crestline.runtime.joining import begin_after, converted, shared, told_changes
 from crestline.runtime.lateness import delay_of
 from crestline.runtime.metrics import Clock, Metrics, WindowCount, WindowSample
 from crestline.runtime.observations import ObservationEncoder, of_objects
 from crestline.runtime.partitions import Partitions
+from crestline.runtime.rejects import Rejects
 from crestline.runtime.reorder import Reorder
 from crestline.runtime.revisions import Revisions
 from crestline.runtime.roles import Carried, Number, Role, partition_role

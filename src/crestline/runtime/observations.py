@@ -26,7 +26,8 @@ from crestline.core.window import counts_rows
 from crestline.incomplete.combination import MOST_STREAMS
 from crestline.kernels.common.keys import moment_order, text_keys
 from crestline.language import Query
-from crestline.runtime.gate import AdmittedBatch, stream_names
+from crestline.runtime.admitted import AdmittedBatch
+from crestline.runtime.gate import stream_names
 from crestline.runtime.roles import Role
 from crestline.types import Ints
 

@@ -22,7 +22,7 @@ from crestline.core.sentinels import LONG_AGO
 from crestline.core.snapshots import Snapshots
 from crestline.core.window import RangeWindow, UnboundedWindow
 from crestline.planner import Plan
-from crestline.runtime.gate import AdmittedBatch
+from crestline.runtime.admitted import AdmittedBatch
 from crestline.runtime.uncertainty import uncertain
 from crestline.types import Floats, Ints
 

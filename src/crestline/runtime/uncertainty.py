@@ -16,9 +16,9 @@ import pyarrow as pa
 from crestline.core.batch import Uncertainty
 from crestline.core.errors import RecordError
 from crestline.core.operator import Operator, UncertainOperator
+from crestline.core.tables import plain_type
 from crestline.language import Query
-from crestline.runtime.fitting import plain_type
-from crestline.runtime.gate import AdmittedBatch
+from crestline.runtime.admitted import AdmittedBatch
 from crestline.runtime.partitions import Partitions
 from crestline.runtime.roles import Number, Role, selected_role
 from crestline.types import Ints

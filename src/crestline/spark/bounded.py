@@ -22,9 +22,9 @@ import pyarrow.parquet as pq
 
 from crestline.core.errors import RecordError, SourceError
 from crestline.core.sentinels import LONG_AGO
+from crestline.core.tables import REJECTS
 from crestline.language import Query, in_full
 from crestline.planner import arrange
-from crestline.runtime.gate import REJECTS
 from crestline.runtime.metrics import Metrics
 from crestline.runtime.projection import resolve
 from crestline.runtime.queries import stream_of

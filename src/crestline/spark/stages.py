@@ -29,14 +29,17 @@ import pyarrow as pa
 from crestline.core.errors import StateError
 from crestline.core.sentinels import LONG_AGO
 from crestline.core.state import pack, unpack
+from crestline.core.tables import REJECTS, table_bytes, table_from
 from crestline.core.window import counts_rows
 from crestline.kernels.common.order import find_late, is_ascending
 from crestline.language import Query, parse
 from crestline.planner import Bundle, SharedPlan
+from crestline.runtime.admitted import AdmittedBatch
 from crestline.runtime.executor import BundleExecutor, reject_late
-from crestline.runtime.gate import REJECTS, AdmittedBatch, Gate, Rejects, table_bytes, table_from
+from crestline.runtime.gate import Gate
 from crestline.runtime.lateness import delay_of
 from crestline.runtime.rehearsal import MANY, family_of, warm
+from crestline.runtime.rejects import Rejects
 from crestline.runtime.roles import CARRIED, Carried, Number, Role
 from crestline.runtime.shards import merged
 from crestline.runtime.views import Named
