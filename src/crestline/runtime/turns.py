@@ -26,10 +26,12 @@ import pyarrow as pa
 
 from crestline.core.sentinels import LONG_AGO
 from crestline.core.snapshots import Snapshots
+from crestline.core.tables import table_bytes, table_from
 from crestline.core.window import counts_rows
 from crestline.kernels.common.order import is_ascending
 from crestline.language import Query
-from crestline.runtime.gate import AdmittedBatch, retyped, table_bytes, table_from
+from crestline.runtime.admitted import AdmittedBatch
+from crestline.runtime.fitting import retyped
 from crestline.runtime.lateness import Lateness
 from crestline.runtime.reorder import Reorder
 from crestline.runtime.watermark import Watermark

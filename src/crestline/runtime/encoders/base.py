@@ -13,8 +13,8 @@ from crestline.core.operator import Operator
 from crestline.core.snapshots import Snapshots
 from crestline.core.window import counts_rows
 from crestline.language import Query
+from crestline.runtime.admitted import AdmittedBatch
 from crestline.runtime.candidate_table import CandidateTable
-from crestline.runtime.gate import AdmittedBatch
 from crestline.runtime.metrics import Metrics
 from crestline.runtime.roles import Number
 from crestline.types import Ints

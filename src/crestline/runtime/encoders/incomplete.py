@@ -21,10 +21,12 @@ from crestline.core.snapshots import Snapshots
 from crestline.incomplete.combination import MOST_STREAMS
 from crestline.kernels.common.keys import moment_order
 from crestline.language import Query
+from crestline.runtime.admitted import AdmittedBatch
 from crestline.runtime.candidate_table import CandidateTable
 from crestline.runtime.encoders.base import Encoder
 from crestline.runtime.encoders.object_keys import has_exact_code, object_keys, writable
-from crestline.runtime.gate import AdmittedBatch, Rejects, stream_names
+from crestline.runtime.gate import stream_names
+from crestline.runtime.rejects import Rejects
 from crestline.runtime.roles import Number, Role
 from crestline.types import Ints
 
