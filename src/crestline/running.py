@@ -33,8 +33,8 @@ def run(
 ) -> Results:
     """Run a query (or several, separated by ``;``) over streams that end, and return all results.
 
-    Without LATENESS every record counts, in whatever order the records lie. With it, a
-    ``LateRecordsWarning`` tells if more than one in a hundred was dropped.
+    Without LATENESS every record counts, in whatever order the records come. With it, a
+    ``LateRecordsWarning`` is given if more than one in a hundred was dropped.
 
     Parameters:
         query: The text of the queries, or a ``Query`` that ``parse`` made of one.
@@ -49,9 +49,9 @@ def run(
             the extra ``spark``. The rows are the same.
         strict: Whether the first bad record is an error. Else bad records are set aside, with
             their reasons: see ``Results.rejects``.
-        audit: Whether to find out how right approximate answers were: exact queries run beside
-            them, in this process, and ``Results.metrics.approximation`` tells.
-        encoding: That of csv and json lines files that are not UTF-8, such as ``"latin-1"``.
+        audit: Whether to compare approximate answers with exact ones. Exact queries run beside
+            them, in this process; ``Results.metrics.approximation`` has the findings.
+        encoding: The encoding of csv and json lines files if not UTF-8, such as ``"latin-1"``.
         master: The master of a Spark session, such as ``"spark://host:7077"``; by default all
             cores of this machine. An active session is used as it is.
         conf: Settings of the Spark session, by their names.
@@ -60,8 +60,8 @@ def run(
         The rows, the records that were set aside and the counts.
 
     Raises:
-        QueryError: A text is not a query; line and column are told.
-        PlanError: A query cannot be run, or not so.
+        QueryError: A text is not a query; the error shows line and column.
+        PlanError: A query cannot be run, or not with these arguments.
         SourceError: A stream is missing, cannot be read, or lacks a column.
         RecordError: The first bad record, if ``strict``.
 
@@ -114,8 +114,8 @@ def open(
         dictionaries; ``finish`` declares the streams over.
 
     Raises:
-        QueryError: A text is not a query; line and column are told.
-        PlanError: A query cannot be run, or not so.
+        QueryError: A text is not a query; the error shows line and column.
+        PlanError: A query cannot be run, or not with these arguments.
         StateError: The state is damaged, or is that of other queries.
 
     >>> session = open("SELECT TOP 1 id FROM s [ROWS 2] ORDER BY x DESC")
@@ -145,7 +145,7 @@ def explain(query: str | Query) -> Explanation:
         panes, records kept and what else is known are its fields.
 
     Raises:
-        QueryError: A text is not a query; line and column are told.
+        QueryError: A text is not a query; the error shows line and column.
         PlanError: A query cannot be run.
 
     >>> plan = explain("SELECT TOP 3 id FROM s [ROWS 10 SLIDE 5] ORDER BY x DESC")

@@ -12,8 +12,9 @@ import pytest
 from crestline.language import parse
 from crestline.planner import Bundle, plan
 from crestline.runtime.executor import BundleExecutor
-from crestline.runtime.gate import Gate, Rejects
+from crestline.runtime.gate import Gate
 from crestline.runtime.projection import Projection
+from crestline.runtime.rejects import Rejects
 from crestline.runtime.shards import can_be_split, merged
 from incomplete.asking import a_spec, assert_same, declared, records_for, rows_of, run, table_of
 from incomplete.judge import Spec, expect

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from crestline.core.errors import SourceError
 from crestline.language import Query, parse
-from crestline.local.session import source_of
+from crestline.local.inputs import source_of
 from crestline.sources import Source, source
 from crestline.sources.grouping import read_together
 from crestline.sources.merging import merged, merging_key, tagged, tagged_schema

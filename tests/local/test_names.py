@@ -144,15 +144,17 @@ PLAYING = pa.table(
         "rule": [1, 2, 2, 4, 5, 6, 7, 8, 9, 9],
     }
 )
-SELECTED = (
-    "SELECT TOP 2 `{shown}` AS one, `{unique}` + `{second}` AS two"
-    " FROM s [RANGE 6 us SLIDE 2 us ON `{moment}`]"
-    " WHERE `{unique}` < 9 PARTITION BY `{group}` AS three"
+FROM = (
+    " FROM s [RANGE 6 us SLIDE 2 us ON `{moment}`] WHERE `{unique}` < 9"
+    " PARTITION BY `{group}` AS three"
 )
+SELECTED = "SELECT TOP 2 `{shown}` AS one, `{unique}` + `{second}` AS two" + FROM
 QUERIES = {
     "ranked": SELECTED + " ORDER BY `{second}` DESC, `{value}` + 1, `{chance}` KEY (`{unique}`)",
     "probable": SELECTED + " WITH PROBABILITY `{chance}` EXCLUSIVE BY `{rule}` ORDER BY `{value}`",
-    "combined": SELECTED + " COMBINE SUM(`{value}`) ACROSS `{second}` OBJECT `{unique}`",
+    "combined": "SELECT TOP 2 `{unique}` AS one"
+    + FROM
+    + " COMBINE SUM(`{value}`) ACROSS `{second}` OBJECT `{unique}`",
 }
 
 

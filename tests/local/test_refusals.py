@@ -161,9 +161,9 @@ def test_rejects_that_nobody_reads_do_not_grow() -> None:
     session = crestline.open(PLAIN, keep_rejects=10)
     session.push([record(1, None)] * 10)
     run = next(iter(session._runs.values()))
-    parts = list(run._bundles[0].rejects._parts)
+    parts = list(run._bundles[0].rejects._tables)
     session.push([record(1, None)] * 1000)
-    assert run._bundles[0].rejects._parts == parts
+    assert run._bundles[0].rejects._tables == parts
 
 
 def test_what_can_be_kept() -> None:

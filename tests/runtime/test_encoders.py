@@ -12,11 +12,12 @@ import pytest
 from crestline.core.errors import SourceError
 from crestline.language import parse
 from crestline.planner import plan
+from crestline.runtime.admitted import AdmittedBatch
 from crestline.runtime.encoders import Encoder, encoder_for
 from crestline.runtime.encoders.incomplete import IncompleteEncoder
 from crestline.runtime.encoders.object_keys import object_keys
 from crestline.runtime.encoders.uncertain import UncertainEncoder
-from crestline.runtime.gate import AdmittedBatch, Rejects
+from crestline.runtime.rejects import Rejects
 
 STEPS = "RANGE 9 s SLIDE 3 s ON ts"
 CERTAIN = f"SELECT TOP 1 id FROM s [{STEPS}] ORDER BY x DESC"

@@ -12,9 +12,10 @@ import pytest
 from crestline.core.sentinels import LONG_AGO
 from crestline.language import parse
 from crestline.runtime import turns as module
-from crestline.runtime.gate import AdmittedBatch, Rejects
+from crestline.runtime.admitted import AdmittedBatch
 from crestline.runtime.lateness import Lateness
 from crestline.runtime.metrics import Metrics
+from crestline.runtime.rejects import Rejects
 from crestline.runtime.roles import Number
 from crestline.runtime.turns import ArrivalTurns, TimeTurns, Turn, Turns
 from crestline.runtime.watermark import Watermark

@@ -20,9 +20,9 @@ import pytest
 
 import crestline
 from crestline.core.errors import PlanError, RecordError, SourceError
+from crestline.core.tables import table_from
 from crestline.language import parse
 from crestline.planner import plan
-from crestline.runtime.gate import table_from
 from crestline.runtime.projection import Projection
 from crestline.runtime.queries import named_queries
 from crestline.runtime.rounds import Round

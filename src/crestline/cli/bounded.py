@@ -16,11 +16,11 @@ from crestline.cli.plain import json_lines, tab_header, tab_lines
 from crestline.cli.progress import RowsProgress, TasksProgress
 from crestline.cli.show import ResultTable
 from crestline.cli.summary import QuerySummary, RunSummary
+from crestline.core.tables import REJECTS
 from crestline.core.unfinished import files
 from crestline.kernels.jit.tiers import told_to, waited
 from crestline.local import BoundedRun
 from crestline.local.audit import Audit
-from crestline.runtime.gate import REJECTS
 
 if TYPE_CHECKING:
     import pyarrow as pa

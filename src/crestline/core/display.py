@@ -1,5 +1,7 @@
-"""Values as people read them: cells, aligned text and HTML tables. Nothing in a value can steer a
-terminal or become markup."""
+"""Values as people read them: cells, aligned text and HTML tables.
+
+No value can send control characters to a terminal or become markup.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: Characters of a cell of a text table, and of a line; the rest is cut off.
+#: The most characters of a cell of a text table, and of a line.
 _WIDEST_CELL, _WIDEST_LINE = 40, 120
 
 
 def cell(value: Any) -> str:
-    """A value as people read it; nothing in it can steer the terminal.
+    """A value as people read it, without control characters.
 
     >>> cell(1234567.5), cell(None), cell("a" + chr(27) + "[31m")
     ('1,234,567.5', 'NULL', 'a\\\\x1b[31m')
@@ -52,7 +54,8 @@ def moment(time: datetime) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """
+    """A number with its noun.
+
     >>> counted(1, "row"), counted(2000, "query")
     ('1 row', '2,000 queries')
     """
@@ -61,21 +64,21 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}"
 
 
-def is_number(kind: pa.DataType) -> bool:
-    """Whether a column's values stand to the right."""
+def is_number(dtype: pa.DataType) -> bool:
+    """Whether the values of a column are aligned to the right."""
     import pyarrow as pa
 
-    integer = pa.types.is_integer(kind) or pa.types.is_decimal(kind)
-    return bool(integer or pa.types.is_floating(kind))
+    integer = pa.types.is_integer(dtype) or pa.types.is_decimal(dtype)
+    return bool(integer or pa.types.is_floating(dtype))
 
 
 def column_values(column: pa.ChunkedArray) -> list[Any]:
-    """The values of a column to show: times in microseconds, and text where Python has none."""
+    """The values of a column to show: times in microseconds, as text where Python has no value."""
     import pyarrow as pa
 
-    kind = column.type
-    if pa.types.is_timestamp(kind) and kind.unit == "ns":
-        column = column.cast(pa.timestamp("us", kind.tz), safe=False)
+    dtype = column.type
+    if pa.types.is_timestamp(dtype) and dtype.unit == "ns":
+        column = column.cast(pa.timestamp("us", dtype.tz), safe=False)
     try:
         return list(column.to_pylist())
     except (ValueError, OverflowError):  # a year beyond 9999
@@ -86,8 +89,8 @@ def column_values(column: pa.ChunkedArray) -> list[Any]:
 def text_table(
     rows: Iterable[Sequence[str]], headings: Sequence[str], right: Sequence[bool]
 ) -> str:
-    """Aligned columns, those in ``right`` to the right. Where they are too many for a line, some in
-    the middle are left out.
+    """Aligned columns, those in ``right`` to the right. Columns in the middle are left out if the
+    line would be too long.
 
     >>> print(text_table([["1", "a"], ["12", "b"]], ["rank", "name"], [True, False]))
     rank  name
@@ -132,9 +135,9 @@ def html_table(
     """
     sides = ["right" if each else "left" for each in right]
 
-    def line(kind: str, texts: Sequence[str]) -> str:
+    def line(tag: str, texts: Sequence[str]) -> str:
         aligned = zip(texts, sides or ["left"] * len(texts), strict=True)
-        cells = (f'<{kind} style="text-align:{side}">{escape(t)}</{kind}>' for t, side in aligned)
+        cells = (f'<{tag} style="text-align:{side}">{escape(t)}</{tag}>' for t, side in aligned)
         return f"<tr>{''.join(cells)}</tr>"
 
     head = line("th", headings) if headings else ""

@@ -2,8 +2,8 @@
 
 Ties go by the further ORDER BY terms, then later event time, then the key ascending. NULL is the
 smallest value of a column and NaN the largest number, as in Spark. A float64 score can only make
-ties, never turn an order round (rounding is monotone), so wide integers and decimals stay exact by
-being the first tie-breaker themselves.
+ties, never reverse an order (rounding is monotone), so wide integers and decimals stay exact as the
+first tie-breaker.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from crestline.core.tables import decoded
 from crestline.types import Floats, Ints
 
 #: A column and whether its larger values come first.
@@ -30,22 +31,21 @@ def sort_codes(column: pa.Array | pa.ChunkedArray) -> Ints:
     """
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+    column = decoded(column)
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.int8())
-    kind = column.type
-    whole = pa.types.is_temporal(kind) or pa.types.is_integer(kind)
-    if whole and column.null_count == 0 and kind.bit_width == 64 and kind != pa.uint64():
+    dtype = column.type
+    whole = pa.types.is_temporal(dtype) or pa.types.is_integer(dtype)
+    if whole and column.null_count == 0 and dtype.bit_width == 64 and dtype != pa.uint64():
         return np.asarray(column.view(pa.int64()))
-    if pa.types.is_null(kind):
+    if pa.types.is_null(dtype):
         return np.full(len(column), -1, np.int64)
-    if pa.types.is_floating(kind):
+    if pa.types.is_floating(dtype):
         valid = np.asarray(column.is_valid())
         values = column.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False) + 0.0
         _, codes = np.unique(values, return_inverse=True)  # NaN sorts last, and equals itself
         return np.where(valid, codes, -1).astype(np.int64)
-    if pa.types.is_nested(kind) or pa.types.is_interval(kind):
+    if pa.types.is_nested(dtype) or pa.types.is_interval(dtype):
         texts = [None if value is None else repr(value) for value in column.to_pylist()]
         return sort_codes(pa.array(texts, pa.string()))
     valid = np.asarray(column.is_valid())
@@ -56,11 +56,11 @@ def sort_codes(column: pa.Array | pa.ChunkedArray) -> Ints:
 def tie_ranks(
     scores: Floats, partitions: Ints, columns: Callable[[Ints], Iterator[TieColumn]]
 ) -> Ints | None:
-    """For records of a partition with equal scores, integers that are larger for those that come
-    first; None if there are no ties at all.
+    """Ranks among records of a partition with equal scores, larger for those that come first; None
+    without ties.
 
-    ``columns`` yields the tie-breaking columns, first to last, of the records at certain places; it
-    is asked only for records that tie, and only for as many columns as it takes.
+    ``columns(indices)`` yields the tie-breaking columns of these records, first to last. Only
+    records that tie are looked up, and only as many columns as it takes.
     """
     order = np.argsort(scores)
     same = scores[order[1:]] == scores[order[:-1]]
@@ -71,22 +71,22 @@ def tie_ranks(
     group[order] = np.cumsum(np.concatenate(([0], ~same)))
     if partitions.any():
         group = split_groups(group, partitions)
-    places = np.flatnonzero(np.bincount(group)[group] > 1)
-    if len(places) == 0:
+    indices = np.flatnonzero(np.bincount(group)[group] > 1)
+    if len(indices) == 0:
         return None
-    group = group[places]
-    for column, larger_first in columns(places):
+    group = group[indices]
+    for column, larger_first in columns(indices):
         codes = sort_codes(column)
         group = split_groups(group, codes if larger_first else ~codes)
         if group.max() == len(group) - 1:
             break
     ranks = np.zeros(len(scores), np.int64)
-    ranks[places] = group
+    ranks[indices] = group
     return ranks
 
 
 def split_groups(group: Ints, codes: Ints) -> Ints:
-    """Number groups anew, from 0, so that those with several codes fall apart in their order.
+    """Renumber groups, from 0, so that groups with several codes are split in their order.
 
     >>> split_groups(np.array([0, 1, 0]), np.array([7, 5, 6])).tolist()
     [1, 2, 0]

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from crestline.local.board import Board
-    from crestline.local.session import BoundedRun, Session, run_bounded
+    from crestline.local.bounded import BoundedRun, run_bounded
+    from crestline.local.session import Session
 
 __all__ = ["Board", "BoundedRun", "Session", "run_bounded"]
 
-#: Loaded when first asked for: who runs a query needs no board.
-_HOMES = {"Board": "board"}
+#: Modules are loaded at first use: a bounded run needs neither boards nor sessions.
+_HOMES = {"Board": "board", "BoundedRun": "bounded", "Session": "session", "run_bounded": "bounded"}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    if name not in _HOMES:
         raise AttributeError(f"module 'crestline.local' has no attribute {name!r}")
-    return getattr(import_module(f"crestline.local.{_HOMES.get(name, 'session')}"), name)
+    return getattr(import_module(f"crestline.local.{_HOMES[name]}"), name)

@@ -1,15 +1,15 @@
-"""Following files in this process: their new records are pushed as they come, round by round.
+"""Following files in this process: new records are pushed as they come, round by round.
 
-A round takes one portion: the lines that were appended to a file, or a file that is new in a
-folder. Its results go to a sink; then the checkpoint remembers the state of the queries together
-with what was read. A run that was killed in between repeats the round under the same number.
+A round takes one portion: the lines that were appended to a file, or a new file of a folder. Its
+results go to a sink. Then the checkpoint stores the state of the queries together with the position
+in the files. A run that was killed in between repeats the round under the same number.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,18 +18,17 @@ from typing import Any
 import pyarrow as pa
 
 from crestline.core import sound
-from crestline.core.errors import SourceError, StateError
+from crestline.core.errors import StateError
 from crestline.core.state import pack, unpack
 from crestline.core.unfinished import files
 from crestline.language import Query
-from crestline.local.session import tagged_batches
+from crestline.local.inputs import batches_for, run_schema
 from crestline.runtime.encoders.uncertain import refuse_rules_above_one
-from crestline.runtime.gate import retyped
+from crestline.runtime.fitting import joined
 from crestline.runtime.rounds import Checkpoint, Round, Sink, trigger_seconds
 from crestline.runtime.stream_run import StreamRun
 from crestline.sources import Source
 from crestline.sources.growing import Growing, growing
-from crestline.sources.merging import tagged_schema
 
 #: The file of a checkpoint that holds the state.
 _STATE = "state.bin"
@@ -39,8 +38,8 @@ _STATE = "state.bin"
 class Follow:
     """Queries over growing files; ``start`` it, then ``wait``, and ``stop`` in any case.
 
-    ``paths`` has a file, folder or glob for each input that the queries read, which must be the
-    same for all of them. Without a ``checkpoint`` nothing is remembered.
+    ``paths`` has a file, folder or glob for each input. All queries must read the same inputs.
+    Without a ``checkpoint`` no state is stored.
     """
 
     queries: dict[str, Query]
@@ -56,7 +55,7 @@ class Follow:
     _stack: ExitStack = field(default_factory=ExitStack, init=False)
 
     def start(self) -> None:
-        """Begin, or go on where the checkpoint says."""
+        """Begin, or go on from the checkpoint."""
         scratch = Path(self._stack.enter_context(files.scratch("crestline-")))
         positions: dict[str, Any] = {}
         if self.checkpoint is not None and (saved := self.checkpoint.folder / _STATE).exists():
@@ -67,14 +66,14 @@ class Follow:
 
     def _resume(self, saved: Path) -> dict[str, Any]:
         with sound.reading(pa.ArrowException):
-            known = unpack(saved.read_bytes())
-            self._number = known["round"]
-            self._run = StreamRun.from_state(self.queries, known["run"], strict=self.strict)
-            positions: dict[str, Any] = known["inputs"]
+            state = unpack(saved.read_bytes())
+            self._number = state["round"]
+            self._run = StreamRun.from_state(self.queries, state["run"], strict=self.strict)
+            positions: dict[str, Any] = state["inputs"]
         return positions
 
     def wait(self, seconds: float) -> bool:
-        """Take the next portion if one is due, else wait for so long; whether the run has ended."""
+        """Take portions that are due, for so many seconds; return whether the run has ended."""
         pause = trigger_seconds(self.trigger)
         until = time.monotonic() + seconds
         while (now := time.monotonic()) < until:
@@ -93,12 +92,12 @@ class Follow:
 
     @property
     def notes(self) -> list[str]:
-        """What is to be said at the end: columns that have widened, lines that are not complete."""
-        left = [said for each in self._inputs.values() if (said := each.left()) is not None]
+        """Sentences for the end of the run: columns that have widened, incomplete lines."""
+        left = [note for each in self._inputs.values() if (note := each.left()) is not None]
         return [*(self._run.notes if self._run is not None else []), *left]
 
     def _round(self) -> bool:
-        """Whether there was something new, which is taken in by now."""
+        """Take in the next portion; return whether there was one."""
         for name, stream in self._inputs.items():
             given = stream.more()
             if given is not None and given.schema.names:
@@ -108,9 +107,12 @@ class Follow:
 
     def _take(self, name: str, given: Source) -> None:
         query = next(iter(self.queries.values()))
-        run = self._run = self._run or self._begin(query, given)
+        if self._run is None:
+            schema = run_schema(query, given)
+            self._run = StreamRun(self.queries, schema, typed=given.typed, strict=self.strict)
+        run = self._run
         rows: dict[str, list[pa.Table]] = {query: [] for query in self.queries}
-        for batch in _batches(given, run, query, name):
+        for batch in batches_for(run, query, given, name, "a new file"):
             for called, table in run.take(run.admit(batch, given.typed)):
                 rows[called].append(table)
         run.add_rejects(given.rejects())
@@ -118,16 +120,10 @@ class Follow:
         if self.strict:
             for called, counts in metrics.items():
                 refuse_rules_above_one(self.queries[called], counts.rules_above_one)
-        tables = {called: _together(run.schema_of(called), found) for called, found in rows.items()}
+        tables = {called: joined(run.schema_of(called), found) for called, found in rows.items()}
         self.sink(Round(self._number, tables, run.take_rejects(), metrics))
         self._number += 1
         self._remember(run)
-
-    def _begin(self, query: Query, given: Source) -> StreamRun:
-        schema = given.schema
-        if query.combine is not None and query.others:
-            schema = tagged_schema(schema, query.combine.across)
-        return StreamRun(self.queries, schema, typed=given.typed, strict=self.strict)
 
     def _remember(self, run: StreamRun) -> None:
         if self.checkpoint is None:
@@ -146,19 +142,6 @@ class Follow:
             raise StateError(
                 f"cannot write the checkpoint {self.checkpoint.folder}: {error.strerror}"
             ) from error
-
-
-def _batches(given: Source, run: StreamRun, query: Query, name: str) -> Iterator[Any]:
-    if query.others:
-        return tagged_batches(given, run, query, name)
-    missing = [column for column in run.columns if column not in given.schema.names]
-    if missing:
-        raise SourceError(f"stream {name!r}: a new file has no column {missing[0]!r}")
-    return given.read(run.columns)
-
-
-def _together(schema: pa.Schema, tables: list[pa.Table]) -> pa.Table:
-    return pa.concat_tables([schema.empty_table(), *(retyped(table, schema) for table in tables)])
 
 
 __all__ = ["Follow"]

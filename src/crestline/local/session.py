@@ -1,4 +1,4 @@
-"""Runs in one process: bounded streams from beginning to end, and sessions that go on."""
+"""Sessions: queries that stand in this process while records are pushed."""
 
 from __future__ import annotations
 
@@ -11,160 +11,45 @@ from itertools import chain, islice
 from threading import RLock
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-import numpy as np
 import pyarrow as pa
 
 from crestline.core import sound
 from crestline.core.display import cell, counted, folded_html, html_table, text_table
 from crestline.core.errors import CrestlineError, PlanError, SourceError
-from crestline.core.order import sort_codes
 from crestline.core.state import pack, unpack
-from crestline.core.window import counts_rows
+from crestline.core.tables import REJECTS
 from crestline.language import Query
-from crestline.local.audit import Audit
+from crestline.local.inputs import batches_for, run_key, run_schema
+from crestline.local.shown import HEADINGS, RIGHT, query_rows
 from crestline.planner import explain, plan
-from crestline.runtime.gate import REJECTS, retyped
+from crestline.runtime.fitting import retyped
 from crestline.runtime.joining import moment
 from crestline.runtime.lateness import warn_of_late
 from crestline.runtime.metrics import Metrics
-from crestline.runtime.projection import resolve
-from crestline.runtime.queries import named_queries, stream_of
-from crestline.runtime.results import Results, together
+from crestline.runtime.queries import named_queries
+from crestline.runtime.results import together
 from crestline.runtime.stream_run import StreamRun
 from crestline.runtime.views import Named
-from crestline.sources import Source, source
-from crestline.sources.grouping import read_together
-from crestline.sources.merging import merged, tagged, tagged_schema
+from crestline.sources import source
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def run_bounded(
-    queries: Mapping[str, Query],
-    streams: Mapping[str, Any],
-    strict: bool = False,
-    audit: bool = False,
-) -> Results:
-    """All results of the queries over streams that end; those on one stream share their work. An
-    ``audit`` compares approximate answers with exact ones."""
-    judge = Audit(queries) if audit else None
-    if judge is not None:
-        bounded = BoundedRun(judge.queries, streams, strict, silent=judge.twins)
-    else:
-        bounded = BoundedRun(queries, streams, strict)
-    found: dict[str, list[pa.Table]] = {name: [] for name in queries}
-    for name, table in bounded:
-        if judge is None or not judge.see(name, table):
-            found[name].append(table)
-    tables = {}
-    for name, query in queries.items():
-        schema = bounded.schema_of(name)  # a column may have widened on the way
-        parts = [schema.empty_table(), *(retyped(table, schema) for table in found[name])]
-        tables[name] = _in_order(pa.concat_tables(parts), query)
-    metrics = {name: bounded.metrics(name) for name in queries}
-    if judge is not None:
-        metrics = {name: judge.told(name, counts) for name, counts in metrics.items()}
-    return Results(queries, tables, bounded.take_rejects(), metrics, bounded.notes)
-
-
-def _in_order(table: pa.Table, query: Query) -> pa.Table:
-    """Rows by window end, then partition. Only partitions that count their own records can report
-    out of this order, as one may be far ahead of another."""
-    if not (query.partition_by and counts_rows(query.window)):
-        return table
-    end = "at" if query.emit == "CHANGES" else "window_end"
-    names = [end, *(item.name for item in query.partition_by)]
-    keys = [sort_codes(table.column(name)) for name in names]
-    return table.take(np.lexsort(keys[::-1]))
-
-
-class BoundedRun:
-    """Queries over their streams from beginning to end: iterate over it to get the names of queries
-    and tables of their results."""
-
-    def __init__(
-        self,
-        queries: Mapping[str, Query],
-        streams: Mapping[str, Any],
-        strict: bool = False,
-        progress: Callable[[int], None] | None = None,
-        silent: frozenset[str] = frozenset(),
-    ) -> None:
-        """``progress`` is called with the number of records read so far; what ``silent`` queries
-        set aside is not told."""
-        self._progress, self._silent = progress, silent
-        self._reads: list[tuple[Source, StreamRun | None, list[str]]] = []
-        for group in read_together(queries, streams):
-            first = next(iter(group.values()))
-            for query in group.values():
-                plan(query)
-            given = source_of(first, streams)
-            several: StreamRun | None = None  # an empty file has not even columns
-            if given.schema.names:
-                several = StreamRun(
-                    group, given.schema, typed=given.typed, strict=strict, bounded=True,
-                    variants=given.variants,
-                )  # fmt: skip
-            self._reads.append((given, several, list(group)))
-        known = [given.rows for given, _, _ in self._reads]
-        #: How many records there are to read, if that is known.
-        self.rows = None if None in known else sum(rows for rows in known if rows is not None)
-
-    def _of(self, name: str) -> StreamRun | None:
-        return next(several for _, several, names in self._reads if name in names)
-
-    def schema_of(self, name: str) -> pa.Schema:
-        """Of a query's results."""
-        several = self._of(name)
-        return several.schema_of(name) if several else pa.schema([])
-
-    def metrics(self, name: str) -> Metrics:
-        several = self._of(name)
-        return several.metrics(name) if several else Metrics()
-
-    @property
-    def notes(self) -> list[str]:
-        """Which columns had to widen so far, in sentences."""
-        found: list[str] = []
-        for given, several, _ in self._reads:
-            if several is not None:
-                found += [*given.notes_of(several.columns), *several.notes]
-        return list(dict.fromkeys(found))
-
-    def take_rejects(self) -> pa.Table:
-        """The records set aside since the last call."""
-        taken = [several.take_rejects(self._silent) for _, several, _ in self._reads if several]
-        return pa.concat_tables([REJECTS.empty_table(), *taken])
-
-    def __iter__(self) -> Iterator[Named]:
-        before = 0
-        for given, several, _ in self._reads:
-            if several is None:
-                continue
-            to_come = {column: given.horizons(column) for column in several.event_times}
-            for batch in given.read(several.columns):
-                horizons = {column: next(times) for column, times in to_come.items()}
-                yield from several.push(batch, horizons)
-                if self._progress is not None:
-                    self._progress(before + several.rows_in)
-            several.add_rejects(given.rejects())
-            yield from several.finish()
-            before += several.rows_in
-
-
-def _alone(method: Callable[Concatenate[Session, P], R]) -> Callable[Concatenate[Session, P], R]:
-    """One call at a time: others wait for the lock."""
+def _exclusive(
+    method: Callable[Concatenate[Session, P], R],
+) -> Callable[Concatenate[Session, P], R]:
+    """Let a method run alone: calls of other threads wait for the lock."""
 
     @wraps(method)
-    def locked(self: Session, /, *arguments: P.args, **named: P.kwargs) -> R:
+    def locked(self: Session, /, *args: P.args, **kwargs: P.kwargs) -> R:
         with self._lock:
             if self._broken is not None:
                 raise CrestlineError(
                     f"this session broke off in the middle of a call ({self._broken}): open a new"
                     " one from your last snapshot()"
                 )
-            return method(self, *arguments, **named)
+            return method(self, *args, **kwargs)
 
     return locked
 
@@ -196,18 +81,22 @@ class Session:
         self._runs: dict[str, StreamRun] = {}
         self._rejects = REJECTS.empty_table()
         self._warned = False  # that many records come late
-        #: What became of queries that came and went while records were pushed, in sentences.
+        #: Sentences on queries that came and went, and on columns that widened.
         self.log: list[str] = []
         if state is not None:
             self._resume(unpack(state))
 
     def _resume(self, state: dict[str, Any]) -> None:
         with sound.reading(pa.ArrowException):
-            for stream, known in state["streams"].items():
-                mine = {n: q for n, q in self._waiting.items() if _run_key(q) == stream}
-                self._runs[stream] = self._run_from(mine, known)
-                self._waiting = {n: q for n, q in self._waiting.items() if n not in mine}
+            for key, run_state in state["streams"].items():
+                self._runs[key] = self._run_from(self._take_waiting(key), run_state)
             self.log = list(state["log"])
+
+    def _take_waiting(self, key: str) -> dict[str, Query]:
+        """Remove the queries of one run from those that wait; return them."""
+        taken = {name: query for name, query in self._waiting.items() if run_key(query) == key}
+        self._waiting = {n: query for n, query in self._waiting.items() if n not in taken}
+        return taken
 
     def _run_from(self, queries: dict[str, Query], state: dict[str, Any]) -> StreamRun:
         return StreamRun.from_state(
@@ -215,14 +104,14 @@ class Session:
         )
 
     @property
-    @_alone
+    @_exclusive
     def queries(self) -> dict[str, Query]:
         """The queries that stand, by name."""
         running = {n: q for run in self._runs.values() for n, q in run.queries.items()}
         return running | self._waiting
 
     @property
-    @_alone
+    @_exclusive
     def text(self) -> str:
         """The queries as text: with it ``open`` resumes from ``snapshot()``."""
         single = list(self.queries.items())
@@ -232,16 +121,16 @@ class Session:
 
     # -- records ------------------------------------------------------------------------------
 
-    @_alone
+    @_exclusive
     def push(self, data: Any, stream: str | None = None) -> pa.Table:
         """Take records in (whatever ``run`` takes as a stream, or one record) and return the
         result rows that are due now. Where queries read several streams, say which one this is.
 
-        Types may differ from push to push: a column widens without loss, which ``log`` tells, and a
-        record that does not fit is set aside. What is refused with an error is refused whole: the
-        session is as it was before.
+        Types may differ from push to push: a column widens without loss, which ``log`` notes, and a
+        record that does not fit is set aside. After an error the session is as it was before the
+        push.
 
-        A query of several inputs takes records as they are pushed: in which order is up to you."""
+        A query of several inputs takes records in the order in which they are pushed."""
         self._check_open()
         stream = self._stream(stream)
         readers = self._readers(stream)
@@ -249,29 +138,29 @@ class Session:
             data = tuple(data)
         runs, waiting = dict(self._runs), dict(self._waiting)
         try:
-            ready = [self._ready(key, query, data, stream) for key, query in readers.items()]
-            found = self._take([part for part in ready if part is not None])
+            ready = [self._portion(key, query, data, stream) for key, query in readers.items()]
+            tables = self._take([portion for portion in ready if portion is not None])
         except BaseException:
             self._runs, self._waiting = {key: self._runs[key] for key in runs}, waiting
             raise
         if not self._warned and any(run.rows_late for run in self._runs.values()):
             self._warned = warn_of_late(self.by_query, following=True)
-        return _joined(found)
+        return together(tables)
 
-    def _take(self, parts: list[_Part]) -> list[pa.Table]:
-        """The results of each run. Either all batches are taken in, or none is."""
-        firsts = [list(islice(part.batches, 2)) for part in parts]
-        if max(map(len, firsts), default=0) > 1 or self._refuses_late():
-            return self._take_many(parts, firsts)
-        marks = [part.run.reject_marks() for part in parts]
+    def _take(self, portions: list[_Portion]) -> list[pa.Table]:
+        """Take in all batches, or none; return the results of each run."""
+        firsts = [list(islice(portion.batches, 2)) for portion in portions]
+        if max(map(len, firsts), default=0) > 1 or self._may_refuse_admitted():
+            return self._take_many(portions, firsts)
+        marks = [portion.run.reject_marks() for portion in portions]
         try:
             admitted = [
-                (part.run, [part.run.admit(batch, part.typed) for batch in batches])
-                for part, batches in zip(parts, firsts, strict=True)
+                (portion.run, [portion.run.admit(batch, portion.typed) for batch in batches])
+                for portion, batches in zip(portions, firsts, strict=True)
             ]
         except BaseException:
-            for part, mark in zip(parts, marks, strict=True):
-                part.run.return_rejects_to(mark)
+            for portion, mark in zip(portions, marks, strict=True):
+                portion.run.return_rejects_to(mark)
             raise
         with self._breaking():
             return [
@@ -279,19 +168,20 @@ class Session:
                 for run, batches in admitted
             ]
 
-    def _take_many(self, parts: list[_Part], firsts: list[list[Any]]) -> list[pa.Table]:
-        """As ``_take``, from a state to return to if some later batch is refused."""
+    def _take_many(self, portions: list[_Portion], firsts: list[list[Any]]) -> list[pa.Table]:
+        """As ``_take``: the state before is saved and restored if a later batch is refused."""
         self._collect_rejects()
         rejects = self._rejects
         saved = {key: (run.queries, pack(run.state())) for key, run in self._runs.items()}
-        found = []
+        tables = []
         try:
-            for part, first in zip(parts, firsts, strict=True):
+            for portion, first in zip(portions, firsts, strict=True):
+                run = portion.run
                 rows: list[Named] = []
-                for batch in chain(first, part.batches):
-                    rows += part.run.take(part.run.admit(batch, part.typed))
-                found.append(self._table(part.run, rows))
-            return found
+                for batch in chain(first, portion.batches):
+                    rows += run.take(run.admit(batch, portion.typed))
+                tables.append(self._table(run, rows))
+            return tables
         except BaseException:
             with self._breaking():
                 self._runs = {
@@ -301,8 +191,8 @@ class Session:
             self._rejects = rejects
             raise
 
-    def _refuses_late(self) -> bool:
-        """Whether records may be refused while they are taken in, not before."""
+    def _may_refuse_admitted(self) -> bool:
+        """Whether records that were admitted may be refused while they are taken in."""
         return self._strict and any(
             query.combine is not None or query.probability is not None
             for query in self.queries.values()
@@ -310,7 +200,7 @@ class Session:
 
     @contextmanager
     def _breaking(self) -> Iterator[None]:
-        """What fails in here leaves the session in the middle of something."""
+        """Mark the session as broken if the block fails: its state is incomplete then."""
         try:
             yield
         except BaseException as error:
@@ -322,64 +212,51 @@ class Session:
         readers: dict[str, Query] = {}
         for query in self.queries.values():
             if stream.casefold() in map(str.casefold, query.inputs):
-                readers.setdefault(_run_key(query), query)
+                readers.setdefault(run_key(query), query)
         return readers
 
-    def _ready(self, key: str, query: Query, data: Any, stream: str) -> _Part | None:
+    def _portion(self, key: str, query: Query, data: Any, stream: str) -> _Portion | None:
         """The run and the batches for it; None as long as not even the columns are known."""
         run = self._runs.get(key)
         given = source(data, stream, () if run is None else run.columns)
         if not given.schema.names:
             return None
         if run is None:
-            run = self._begin(key, query, given)
-        if query.others:
-            return _Part(run, tagged_batches(given, run, query, stream), given.typed)
-        columns = run.columns
-        missing = [name for name in columns if name not in given.schema.names]
-        if missing:
-            raise SourceError(f"stream {stream!r}: this batch has no column {missing[0]!r}")
-        return _Part(run, given.read(columns), given.typed)
+            run = self._runs[key] = StreamRun(
+                self._take_waiting(key), run_schema(query, given), typed=given.typed,
+                strict=self._strict, keep_rejects=self._keep_rejects,
+            )  # fmt: skip
+        batches = batches_for(run, query, given, stream, "this batch")
+        return _Portion(run, batches, given.typed)
 
     def _stream(self, stream: str | None) -> str:
-        known = {name.casefold(): name for q in self.queries.values() for name in q.inputs}
-        if stream is not None and stream.casefold() in known:
-            return known[stream.casefold()]
-        if stream is None and len(known) == 1:
-            return next(iter(known.values()))
-        which = ", ".join(map(repr, known.values())) or "none"
+        """The name of the pushed stream, as the queries spell it."""
+        inputs = {name.casefold(): name for q in self.queries.values() for name in q.inputs}
+        if stream is not None and stream.casefold() in inputs:
+            return inputs[stream.casefold()]
+        if stream is None and len(inputs) == 1:
+            return next(iter(inputs.values()))
+        names = ", ".join(map(repr, inputs.values())) or "none"
         if stream is None:
-            raise SourceError(f"say which stream this is: the queries read {which}")
-        raise SourceError(f"no query reads the stream {stream!r}: they read {which}")
-
-    def _begin(self, key: str, query: Query, given: Source) -> StreamRun:
-        mine = {n: q for n, q in self._waiting.items() if _run_key(q) == key}
-        schema = given.schema
-        if query.combine is not None and query.others:
-            schema = tagged_schema(schema, query.combine.across)
-        run = StreamRun(
-            mine, schema, typed=given.typed, strict=self._strict, keep_rejects=self._keep_rejects
-        )
-        self._runs[key] = run
-        self._waiting = {n: q for n, q in self._waiting.items() if n not in mine}
-        return run
+            raise SourceError(f"say which stream this is: the queries read {names}")
+        raise SourceError(f"no query reads the stream {stream!r}: they read {names}")
 
     def _table(self, run: StreamRun, rows: list[Named]) -> pa.Table:
-        """The rows of all queries, NULL where one lacks a column; also what was noted of types."""
+        """The rows of all queries, NULL where one lacks a column. Logs columns that widened."""
         self.log += [note for note in run.notes if note not in self.log]
         empty = [run.schema_of(name).empty_table() for name in run.queries]
         return together([*empty, *(retyped(table, run.schema_of(name)) for name, table in rows)])
 
-    @_alone
+    @_exclusive
     def finish(self) -> pa.Table:
         """Declare the streams over and return what is still due."""
         self._check_open()
         with self._breaking():
-            return _joined([self._table(run, list(run.finish())) for run in self._runs.values()])
+            return together([self._table(run, list(run.finish())) for run in self._runs.values()])
 
-    @_alone
+    @_exclusive
     def close(self) -> None:
-        """Take in nothing more. What is still due is not told: ``finish`` does that."""
+        """Take in nothing more. Rows that are still due are lost: ``finish`` returns them."""
         self._closed = True
 
     def __enter__(self) -> Session:
@@ -398,13 +275,13 @@ class Session:
 
     # -- queries that come and go -------------------------------------------------------------
 
-    @_alone
+    @_exclusive
     def add(self, query: str | Query, name: str | None = None) -> list[str]:
         """Let one more query stand (or several, separated by ``;``) and return their names.
 
         It sees the records from now on, as if it had been opened on its own. Where it can share
-        with queries that stand already, it begins with the first pane that no record is in yet;
-        ``log`` tells with whom it shares and from when on.
+        with queries that stand already, it begins with the first pane that no record is in yet.
+        ``log`` names those queries and the time from which on it sees records.
         """
         self._check_open()
         added = named_queries(query, name, taken=self.queries)
@@ -422,7 +299,7 @@ class Session:
         return done
 
     def _add(self, name: str, query: Query) -> None:
-        run = self._runs.get(_run_key(query))
+        run = self._runs.get(run_key(query))
         if run is None:
             self._waiting[name] = query
             awaited = " or ".join(query.inputs)
@@ -434,9 +311,9 @@ class Session:
         self.log.append(f"{name} was added: it {shares}{since}")
         self._note_plans(run)
 
-    @_alone
+    @_exclusive
     def remove(self, name: str) -> None:
-        """Let a query stand no more; those it shared with go on."""
+        """Remove a query. Those that it shared with go on."""
         self._check_open()
         if name in self._waiting:
             del self._waiting[name]
@@ -448,17 +325,17 @@ class Session:
                 self.log.append(f"{name} was removed")
                 self._note_plans(run)
                 return
-        known = ", ".join(self.queries) or "none"
-        raise PlanError(f"there is no query {name}: the queries that stand are {known}")
+        names = ", ".join(self.queries) or "none"
+        raise PlanError(f"there is no query {name}: the queries that stand are {names}")
 
     def _note_plans(self, run: StreamRun) -> None:
-        """Tell what was planned anew, once."""
+        """Log each new plan once."""
         self.log += [sentence for sentence in run.plans if sentence not in self.log]
 
-    # -- what is known ------------------------------------------------------------------------
+    # -- counts and state ----------------------------------------------------------------------
 
     @property
-    @_alone
+    @_exclusive
     def rejects(self) -> pa.Table:
         """The records set aside so far (in this process): the first ``keep_rejects`` of them.
         ``metrics.rejected`` counts every one."""
@@ -470,103 +347,52 @@ class Session:
         self._rejects = pa.concat_tables([self._rejects, *taken]).slice(0, self._keep_rejects)
 
     @property
-    @_alone
+    @_exclusive
     def metrics(self) -> Metrics:
         """The counts so far; of several queries, the first one's (see ``by_query``)."""
         return next(iter(self.by_query.values()), Metrics())
 
     @property
-    @_alone
+    @_exclusive
     def by_query(self) -> dict[str, Metrics]:
         """The counts of each query."""
-        found = {n: run.metrics(n) for run in self._runs.values() for n in run.queries}
-        return found | {name: Metrics() for name in self._waiting}
+        running = {n: run.metrics(n) for run in self._runs.values() for n in run.queries}
+        return running | {name: Metrics() for name in self._waiting}
 
     def __repr__(self) -> str:
-        heading, table = self._shown()
-        return f"<Session: {heading}>" + (f"\n{text_table(*table)}" if table[0] else "")
+        heading, rows = self._shown()
+        return f"<Session: {heading}>" + (f"\n{text_table(rows, HEADINGS, RIGHT)}" if rows else "")
 
     def _repr_html_(self) -> str:
-        heading, table = self._shown()
-        plan = ""
-        if table[0]:
-            plan = folded_html("The plan", explain(self.queries)._repr_html_())
-        return f"<div><b>Session</b>: {escape(heading)}{html_table(*table)}{plan}</div>"
+        heading, rows = self._shown()
+        table = html_table(rows, HEADINGS, RIGHT)
+        plan = folded_html("The plan", explain(self.queries)._repr_html_()) if rows else ""
+        return f"<div><b>Session</b>: {escape(heading)}{table}{plan}</div>"
 
-    def _shown(self) -> tuple[str, tuple[list[list[str]], tuple[str, ...], list[bool]]]:
-        """A heading, and a table of the queries with their counts."""
-        headings = ("query", "stream", "in", "set aside", "kept", "rows out", "watermark")
-        right = [False, False, True, True, True, True, False]
+    def _shown(self) -> tuple[str, list[list[str]]]:
+        """A heading, and the rows of the queries."""
         if self._broken is not None:
-            return f"broken off ({cell(self._broken)})", ([], headings, right)
+            return f"broken off ({cell(self._broken)})", []
         with self._lock:
-            known, queries = self.by_query, self.queries
-            reached = {n: run.watermark(n) for run in self._runs.values() for n in run.queries}
-        rows = []
-        for name, metrics in known.items():
-            aside, watermark = sum(metrics.rejected.values()), reached.get(name)
-            counts = (metrics.rows_in, aside, metrics.kept, metrics.result_rows)
-            inputs = ", ".join(queries[name].inputs)
-            rows.append([cell(name), cell(inputs), *(f"{count:,}" for count in counts)])
-            rows[-1].append("" if watermark is None else moment(watermark))
+            metrics, queries = self.by_query, self.queries
+            watermarks = {n: run.watermark(n) for run in self._runs.values() for n in run.queries}
         heading = counted(len(queries), "query") + (", closed" if self._closed else "")
-        return heading, (rows, headings, right)
+        return heading, query_rows(queries, metrics, watermarks)
 
-    @_alone
+    @_exclusive
     def snapshot(self) -> bytes:
         """The whole state, versioned and checked; ``open(query, state=...)`` resumes from it."""
         streams = {stream: run.state() for stream, run in self._runs.items()}
         return pack({"streams": streams, "log": self.log})
 
 
-def _run_key(query: Query) -> str:
-    """What queries of one run have in common: their stream, or their inputs and what names them."""
-    if query.combine is None or not query.others:
-        return query.stream.casefold()
-    return "\0".join((*query.inputs, query.combine.across.casefold()))
-
-
-def tagged_batches(given: Source, run: StreamRun, query: Query, stream: str) -> Iterator[pa.Table]:
-    """The batches of one of several inputs, as the run wants them."""
-    assert query.combine is not None
-    named = query.combine.across
-    across = resolve([named], run.schema, stream)[named]
-    name = next(each for each in query.inputs if each.casefold() == stream.casefold())
-    columns = [column for column in run.columns if column != across]
-    theirs = list(resolve(columns, given.schema, stream).values())
-
-    def batches() -> Iterator[pa.Table]:
-        for batch in given.read(theirs):
-            yield tagged(pa.table([batch.column(n) for n in theirs], names=columns), name, across)
-
-    return batches()
-
-
 @dataclass(frozen=True, slots=True)
-class _Part:
-    """What one run is to take in of what was pushed."""
+class _Portion:
+    """The pushed batches that one run takes in."""
 
     run: StreamRun
     batches: Iterator[pa.Table | pa.RecordBatch]
     typed: bool
 
 
-def _joined(tables: list[pa.Table]) -> pa.Table:
-    if len(tables) == 1:
-        return tables[0]
-    return together(tables) if tables else pa.table({})
-
-
-def source_of(query: Query, streams: Mapping[str, Any]) -> Source:
-    """What the query reads; several inputs are one source, with the ACROSS column."""
-    inputs = {name: source(stream_of(query, streams, name), name) for name in query.inputs}
-    return merged(query, inputs) if query.others else inputs[query.stream]
-
-
-__all__ = [
-    "BoundedRun",
-    "Session",
-    "run_bounded",
-    "source_of",
-    "tagged_batches",
-]
+__all__ = ["Session"]

@@ -11,11 +11,13 @@ import pyarrow as pa
 from crestline.core.errors import CrestlineError
 from crestline.core.sentinels import LONG_AGO
 from crestline.planner import Bundle
+from crestline.runtime.admitted import AdmittedBatch
 from crestline.runtime.conforming import Misfit
 from crestline.runtime.executor import BundleExecutor
-from crestline.runtime.gate import AdmittedBatch, Gate, Rejects
+from crestline.runtime.gate import Gate
 from crestline.runtime.metrics import Clock, Metrics
 from crestline.runtime.projection import Expressions, Projection
+from crestline.runtime.rejects import Rejects
 from crestline.runtime.roles import Role, role_expressions
 from crestline.runtime.views import Named
 

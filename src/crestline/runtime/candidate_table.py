@@ -10,10 +10,11 @@ import pyarrow as pa
 
 from crestline.core import sound
 from crestline.core.order import TieColumn, tie_ranks
+from crestline.core.tables import plain_type, table_bytes, table_from
 from crestline.kernels.common.order import is_ascending
 from crestline.language import Query
-from crestline.runtime.fitting import plain_type
-from crestline.runtime.gate import AdmittedBatch, retyped, table_bytes, table_from
+from crestline.runtime.admitted import AdmittedBatch
+from crestline.runtime.fitting import retyped
 from crestline.runtime.roles import (
     CARRIED,
     Number,

@@ -13,10 +13,12 @@ import pyarrow as pa
 
 from crestline.core import sound
 from crestline.core.operator import Operator
+from crestline.core.tables import table_bytes, table_from
 from crestline.language import Query
+from crestline.runtime.admitted import AdmittedBatch
 from crestline.runtime.candidate_table import CandidateTable
 from crestline.runtime.encoders import Encoder
-from crestline.runtime.gate import AdmittedBatch, retyped, table_bytes, table_from
+from crestline.runtime.fitting import retyped
 from crestline.runtime.partitions import Partitions
 from crestline.runtime.roles import Number, partition_role
 from crestline.runtime.rows import ChangeLog

@@ -1,7 +1,7 @@
-"""Batches of a stream brought to the types of its columns, which widen as values show them.
+"""Batches in the types of their stream's columns, which widen when a batch needs it.
 
-A run knows a schema; a batch may differ from it. ``widened`` is the schema for both, ``conformed``
-the batch in it, with the values that do not fit. See ``fitting`` for the rules.
+A batch may differ from the schema of its run. ``widened`` is the schema for both, ``conformed`` the
+batch in that schema, with the values that do not fit. ``fitting`` has the rules.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from crestline.language import Query
+from crestline.runtime.columns import floored, floored_type
 from crestline.runtime.fitting import bare_type, fit, is_number, is_text, wider
 from crestline.runtime.projection import resolve
 from crestline.runtime.roles import Role, role_expressions
@@ -24,7 +24,7 @@ _READ = (Role.TIME, Role.SCORE, Role.PROBABILITY)
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
-    """Values of a column that do not fit its type: their records are to be set aside."""
+    """Values of a column that do not fit its type. Their records are rejected."""
 
     column: str
     which: Bools
@@ -37,13 +37,13 @@ class Misfit:
 
 @dataclass(frozen=True, slots=True)
 class Uses:
-    """How queries use the columns of a stream, by the stream's names of them."""
+    """How queries use the columns of a stream. Columns have the stream's names."""
 
-    #: Read as a number or a time: there a text means what it spells.
+    #: Columns read as a number or a time: there a text means what it spells.
     reading: frozenset[str]
-    #: Event times that nothing else uses: what is finer than a microsecond never matters.
+    #: Event times that nothing else uses: digits below the microsecond never matter.
     only_times: frozenset[str]
-    #: Objects of COMBINE, known to operators by keys made from their values.
+    #: Objects of COMBINE. Operators know them by keys made from their values.
     objects: frozenset[str]
 
     @classmethod
@@ -64,44 +64,42 @@ class Uses:
 
 
 def settled(schema: pa.Schema, uses: Uses) -> pa.Schema:
-    """The schema to begin with."""
-    fields = [
-        pa.field(field.name, _in_microseconds(field.type))
-        if field.name in uses.only_times
-        else field
+    """The schema that a run begins with."""
+    return pa.schema(
+        pa.field(field.name, floored_type(field.type)) if field.name in uses.only_times else field
         for field in schema
-    ]
-    return pa.schema(fields)
+    )
 
 
-def widened(known: pa.Schema, given: pa.Schema, columns: Iterable[str], uses: Uses) -> pa.Schema:
-    """The schema when a batch of another schema comes, as far as these columns go."""
+def widened(schema: pa.Schema, other: pa.Schema, columns: Iterable[str], uses: Uses) -> pa.Schema:
+    """The schema with these columns widened for batches of the other schema."""
     for name in columns:
-        kind, place = known.field(name).type, given.get_field_index(name)
-        if place < 0 or given.field(place).type == kind:
+        dtype, index = schema.field(name).type, other.get_field_index(name)
+        if index < 0 or other.field(index).type == dtype:
             continue
-        other = given.field(place).type
+        other_type = other.field(index).type
         if name in uses.only_times:
-            other = _in_microseconds(other)
-        wide = wider(kind, other, name in uses.reading)
-        if wide != kind and (name not in uses.objects or _same_keys(kind, wide)):
-            known = known.set(known.get_field_index(name), pa.field(name, wide))
-    return known
+            other_type = floored_type(other_type)
+        wide = wider(dtype, other_type, name in uses.reading)
+        if wide != dtype and (name not in uses.objects or _same_keys(dtype, wide)):
+            schema = schema.set(schema.get_field_index(name), pa.field(name, wide))
+    return schema
 
 
-def _same_keys(known: pa.DataType, kind: pa.DataType) -> bool:
-    whole = pa.types.is_signed_integer(known) and pa.types.is_signed_integer(kind)
-    return bool(whole or pa.types.is_null(known))
+def _same_keys(dtype: pa.DataType, wide: pa.DataType) -> bool:
+    """Whether values of both types have the same keys."""
+    signed = pa.types.is_signed_integer(dtype) and pa.types.is_signed_integer(wide)
+    return bool(signed or pa.types.is_null(dtype))
 
 
 def conformed(
     batch: pa.Table | pa.RecordBatch, schema: pa.Schema, columns: Iterable[str], uses: Uses
 ) -> tuple[pa.Table | pa.RecordBatch, list[Misfit]]:
-    """The batch with these columns in the types of the schema, and what does not fit."""
+    """The batch with these columns in the types of the schema, and the values that do not fit."""
     differing = [
         name
         for name in columns
-        if name in batch.schema.names  # else the query will say so
+        if name in batch.schema.names  # a missing column is reported by the projection
         and bare_type(batch.schema.field(name).type) != bare_type(schema.field(name).type)
     ]
     if not differing:
@@ -109,36 +107,21 @@ def conformed(
     table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
     misfits = []
     for name in differing:
-        place, kind = table.schema.get_field_index(name), schema.field(name).type
-        values = column = table.column(place)
-        if name in uses.only_times and pa.types.is_timestamp(column.type):
-            column = _floored(column)
-        column, unfit = fit(column, kind, name in uses.reading)
-        table = table.set_column(place, pa.field(name, column.type), column)
+        index, dtype = table.schema.get_field_index(name), schema.field(name).type
+        values = table.column(index)
+        column = floored(values) if name in uses.only_times else values
+        column, unfit = fit(column, dtype, name in uses.reading)
+        table = table.set_column(index, pa.field(name, column.type), column)
         if unfit is not None:
-            misfits.append(Misfit(name, unfit, values, misfit_reason(values.type, kind)))
+            misfits.append(Misfit(name, unfit, values, misfit_reason(values.type, dtype)))
     return table, misfits
 
 
-def misfit_reason(given: pa.DataType, kind: pa.DataType) -> str:
-    """Why a value of one type cannot stand in a column of the other."""
-    kind = bare_type(kind)
-    if is_text(given) and is_number(kind):
+def misfit_reason(given: pa.DataType, dtype: pa.DataType) -> str:
+    """Why a value of type ``given`` cannot be in a column of the other type."""
+    dtype = bare_type(dtype)
+    if is_text(given) and is_number(dtype):
         return "not a number"
-    if is_text(given) and pa.types.is_timestamp(kind):
+    if is_text(given) and pa.types.is_timestamp(dtype):
         return "not a timestamp"
-    return f"does not fit the type of the column, {kind}"
-
-
-def _in_microseconds(kind: pa.DataType) -> pa.DataType:
-    fine = pa.types.is_timestamp(kind) and kind.unit == "ns"
-    return pa.timestamp("us", kind.tz) if fine else kind
-
-
-def _floored(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Nanoseconds down to microseconds; Arrow's cast would cut them towards 1970."""
-    if column.type.unit != "ns":
-        return column
-    kind = _in_microseconds(column.type)
-    instants = column.cast(pa.timestamp("ns", "UTC" if kind.tz else None))
-    return pc.floor_temporal(instants, unit="microsecond").cast(kind)
+    return f"does not fit the type of the column, {dtype}"

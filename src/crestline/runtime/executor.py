@@ -31,12 +31,13 @@ from crestline.core.window import counts_rows
 from crestline.language import Query
 from crestline.planner import Bundle, Plan, SharedPlan
 from crestline.runtime import joining, saved
+from crestline.runtime.admitted import AdmittedBatch
 from crestline.runtime.candidates import Candidates
 from crestline.runtime.encoders import encoder_for
-from crestline.runtime.gate import AdmittedBatch, Rejects
 from crestline.runtime.gathering import in_arrival_order
 from crestline.runtime.lateness import Lateness
 from crestline.runtime.metrics import Clock, Metrics
+from crestline.runtime.rejects import Rejects
 from crestline.runtime.revisions import Revisions
 from crestline.runtime.turns import ArrivalTurns, TimeTurns, Turn, Turns
 from crestline.runtime.views import Named, Views

@@ -1,18 +1,18 @@
 """The types of a stream's columns where its batches differ: widened without loss, or not at all.
 
-``wider`` is the narrowest type that two columns fit into. Where a type leaves room for doubt (an
-``int64`` may or may not be a ``double``), ``fit`` looks at each value; the records of those that
-do not fit are set aside, so that no value is ever changed silently.
+``wider`` is the narrowest type that two columns fit into. Where the type alone does not decide (an
+``int64`` may or may not be a ``double``), ``fit`` looks at each value. Records whose values do not
+fit are rejected, so no value ever changes silently.
 
 Texts are special in columns that a query reads as numbers or as times (*reading* columns: a plain
 score, probability or event time). There a text means the number or the time that it spells. In all
-other columns a text is a text: only a whole number in its usual spelling fits into a column of
-whole numbers, and ``007`` does not, since it could not be told from ``7`` any more.
+other columns a text is a text: only an integer in its usual spelling fits into a column of
+integers. ``007`` does not, because ``7`` would look the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -20,6 +20,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from crestline.core.errors import SourceError
+from crestline.core.tables import plain_type
 from crestline.runtime.columns import usable, usable_type
 from crestline.types import Bools
 
@@ -30,38 +32,33 @@ _UNITS = ("s", "ms", "us", "ns")
 MOMENT = pa.timestamp("us", "UTC")
 
 
-def plain_type(kind: pa.DataType) -> pa.DataType:
-    """The type without its dictionary encoding."""
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
-
-
-def bare_type(kind: pa.DataType) -> pa.DataType:
-    """The type without any way to store it: dictionaries, views, large offsets, runs."""
-    kind = plain_type(usable_type(plain_type(kind)))
-    if pa.types.is_large_string(kind):
+def bare_type(dtype: pa.DataType) -> pa.DataType:
+    """The type of the values, however they are stored: dictionaries, views, large offsets, runs."""
+    dtype = plain_type(usable_type(plain_type(dtype)))
+    if pa.types.is_large_string(dtype):
         return pa.string()
-    return pa.binary() if pa.types.is_large_binary(kind) else kind
+    return pa.binary() if pa.types.is_large_binary(dtype) else dtype
 
 
-def is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(bare_type(kind)))
+def is_text(dtype: pa.DataType) -> bool:
+    return bool(pa.types.is_string(bare_type(dtype)))
 
 
-def is_number(kind: pa.DataType) -> bool:
+def is_number(dtype: pa.DataType) -> bool:
     return bool(
-        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+        pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_decimal(dtype)
     )
 
 
-def _is_moment(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind))
+def _is_moment(dtype: pa.DataType) -> bool:
+    return bool(pa.types.is_timestamp(dtype) or pa.types.is_date(dtype))
 
 
 # -- types ------------------------------------------------------------------------------------
 
 
 def wider(known: pa.DataType, given: pa.DataType, reading: bool = False) -> pa.DataType:
-    """The type for a column of both types; ``known`` where there is none that both fit into.
+    """The type for values of both types; ``known`` if there is no type that both fit into.
 
     >>> wider(pa.int64(), pa.float64()), wider(pa.int64(), pa.uint64())
     (DataType(double), Decimal128Type(decimal128(20, 0)))
@@ -103,8 +100,8 @@ def _wider_number(one: pa.DataType, other: pa.DataType) -> pa.DataType:
         scale = max(_scale(one), _scale(other))
         whole = max(_whole_digits(one), _whole_digits(other))
         return pa.decimal128(min(MOST_DIGITS, whole + scale), min(MOST_DIGITS, scale))
-    signed = [kind.bit_width for kind in (one, other) if pa.types.is_signed_integer(kind)]
-    unsigned = [kind.bit_width for kind in (one, other) if pa.types.is_unsigned_integer(kind)]
+    signed = [dtype.bit_width for dtype in (one, other) if pa.types.is_signed_integer(dtype)]
+    unsigned = [dtype.bit_width for dtype in (one, other) if pa.types.is_unsigned_integer(dtype)]
     if not signed:
         return one if one.bit_width > other.bit_width else other
     # A signed type holds an unsigned one of half its bits.
@@ -114,18 +111,18 @@ def _wider_number(one: pa.DataType, other: pa.DataType) -> pa.DataType:
     return {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}[bits]
 
 
-def _scale(kind: pa.DataType) -> int:
-    return int(kind.scale) if pa.types.is_decimal(kind) else 0
+def _scale(dtype: pa.DataType) -> int:
+    return int(dtype.scale) if pa.types.is_decimal(dtype) else 0
 
 
-def _whole_digits(kind: pa.DataType) -> int:
-    return kind.precision - kind.scale if pa.types.is_decimal(kind) else _DIGITS[kind.bit_width]
+def _whole_digits(dtype: pa.DataType) -> int:
+    return dtype.precision - dtype.scale if pa.types.is_decimal(dtype) else _DIGITS[dtype.bit_width]
 
 
 def _wider_moment(one: pa.DataType, other: pa.DataType) -> pa.DataType:
     if pa.types.is_date(one) and pa.types.is_date(other):
         return pa.date64()
-    stamps = [kind for kind in (one, other) if pa.types.is_timestamp(kind)]
+    stamps = [dtype for dtype in (one, other) if pa.types.is_timestamp(dtype)]
     unit = _finer(stamps[0].unit, stamps[-1].unit)
     return pa.timestamp(unit, stamps[0].tz or stamps[-1].tz)  # times without a zone are UTC
 
@@ -138,16 +135,16 @@ def _finer(one: str, other: str) -> str:
 
 
 def fit(
-    column: pa.ChunkedArray, kind: pa.DataType, reading: bool = False
+    column: pa.ChunkedArray, dtype: pa.DataType, reading: bool = False
 ) -> tuple[pa.ChunkedArray, Bools | None]:
-    """The column in another type, and which values do not fit into it, if any: they are NULL.
+    """The column in another type, with NULL for values that do not fit, and which values those are.
 
     >>> fit(pa.chunked_array([[1.0, 9.75]]), pa.int64())[0].to_pylist()
     [1, None]
     >>> fit(pa.chunked_array([[2**53, 2**53 + 1]]), pa.float64())[1].tolist()
     [False, True]
     """
-    given, wanted = bare_type(column.type), bare_type(kind)
+    given, wanted = bare_type(column.type), bare_type(dtype)
     if given == wanted:
         return column, None
     if column.type != given:
@@ -172,8 +169,8 @@ def fit(
 
 
 def _means_the_same(given: pa.DataType, wanted: pa.DataType) -> bool:
-    """Whether values of one type can be values of the other: a truth value is no number, and a
-    number is no time, though Arrow would make one of the other."""
+    """Whether values of one type can be values of the other. A truth value is no number, and a
+    number is no time, though Arrow would cast them."""
     if is_text(wanted):
         return not pa.types.is_nested(given) and not pa.types.is_binary(given)
     tests: list[Callable[[pa.DataType], bool]] = [is_number, _is_moment]
@@ -182,9 +179,9 @@ def _means_the_same(given: pa.DataType, wanted: pa.DataType) -> bool:
 
 
 def _rounds(given: pa.DataType, wanted: pa.DataType) -> bool:
-    """Whether Arrow rounds without a word."""
-    floating = [pa.types.is_floating(kind) for kind in (given, wanted)]
-    decimal = [pa.types.is_decimal(kind) for kind in (given, wanted)]
+    """Whether Arrow's cast rounds without an error."""
+    floating = [pa.types.is_floating(dtype) for dtype in (given, wanted)]
+    decimal = [pa.types.is_decimal(dtype) for dtype in (given, wanted)]
     if any(floating) and any(decimal):
         return True
     if all(floating):
@@ -197,9 +194,9 @@ def _caster(given: pa.DataType, wanted: pa.DataType) -> Callable[[pa.Array], pa.
 
     def cast(one: pa.Array) -> pa.Array:
         try:
-            there = one.cast(wanted)
-            if not _rounds(given, wanted) or there.cast(given).equals(one):
-                return there
+            cast_value = one.cast(wanted)
+            if not _rounds(given, wanted) or cast_value.cast(given).equals(one):
+                return cast_value
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             pass
         return pa.nulls(1, wanted)
@@ -208,91 +205,116 @@ def _caster(given: pa.DataType, wanted: pa.DataType) -> Callable[[pa.Array], pa.
 
 
 def _by_value(
-    column: pa.ChunkedArray, kind: pa.DataType, fitted: Callable[[pa.Array], pa.Array]
+    column: pa.ChunkedArray, dtype: pa.DataType, fitted: Callable[[pa.Array], pa.Array]
 ) -> tuple[pa.ChunkedArray, Bools | None]:
-    """Value by value; those that repeat are looked at once."""
+    """Fit value by value; each distinct value once."""
     values = column.combine_chunks()
-    if isinstance(values, pa.ChunkedArray):  # as old versions of Arrow have it
-        values = values.combine_chunks()
-    places: pa.Array | None = None
+    indices: pa.Array | None = None
     if not pa.types.is_nested(values.type) and not pa.types.is_interval(values.type):
         encoded = values.dictionary_encode()
-        values, places = encoded.dictionary, encoded.indices
+        values, indices = encoded.dictionary, encoded.indices
     parts = [fitted(values.slice(i, 1)) for i in range(len(values))]
-    found = pa.concat_arrays(parts) if parts else pa.array([], kind)
-    if places is not None:
-        found = found.take(places)
-    unfit = np.asarray(pc.and_(found.is_null(), column.is_valid()).to_numpy())
-    return pa.chunked_array([found]), unfit if unfit.any() else None
+    fitting = pa.concat_arrays(parts) if parts else pa.array([], dtype)
+    if indices is not None:
+        fitting = fitting.take(indices)
+    unfit = np.asarray(pc.and_(fitting.is_null(), column.is_valid()).to_numpy())
+    return pa.chunked_array([fitting]), unfit if unfit.any() else None
+
+
+class CandidateMisfit(SourceError):
+    """A column cannot widen: a value that is kept would change."""
+
+
+def retyped(table: pa.Table, types: pa.Schema) -> pa.Table:
+    """The table with the columns in the types of the schema.
+
+    Raises ``CandidateMisfit`` if a value does not fit.
+    """
+    for i, field in enumerate(table.schema):
+        index = types.get_field_index(field.name)
+        if index < 0 or types.field(index).type == field.type:
+            continue
+        dtype = types.field(index).type
+        column, unfit = fit(table.column(i), dtype, reading=True)
+        if unfit is not None:
+            raise CandidateMisfit(f"kept values of {field.name} do not fit {dtype}")
+        column = column.cast(plain_type(dtype))
+        table = table.set_column(i, pa.field(field.name, column.type), column)
+    return table
+
+
+def joined(types: pa.Schema, tables: Iterable[pa.Table]) -> pa.Table:
+    """Tables as one, with columns that may have widened since some of the rows came."""
+    return pa.concat_tables([types.empty_table(), *(retyped(table, types) for table in tables)])
 
 
 # -- texts ------------------------------------------------------------------------------------
 
 
-def _reader(kind: pa.DataType, reading: bool) -> Callable[[str], Any]:
-    """Reads a text as a value of the type; None where it spells none."""
-    if pa.types.is_timestamp(kind):
-        return lambda text: read_moment(text, kind)
-    if pa.types.is_floating(kind):
-        return lambda text: _narrow(read_number(text), kind)
-    if pa.types.is_decimal(kind):
-        return lambda text: _decimal(text, kind)
-    if pa.types.is_integer(kind):
-        return lambda text: _integer(text, kind, reading)
+def _reader(dtype: pa.DataType, reading: bool) -> Callable[[str], Any]:
+    """A function that reads a text as a value of the type, or returns None."""
+    if pa.types.is_timestamp(dtype):
+        return lambda text: read_moment(text, dtype)
+    if pa.types.is_floating(dtype):
+        return lambda text: _narrow(read_number(text), dtype)
+    if pa.types.is_decimal(dtype):
+        return lambda text: _decimal(text, dtype)
+    if pa.types.is_integer(dtype):
+        return lambda text: _integer(text, dtype, reading)
     return lambda text: None
 
 
-def read_texts(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+def read_texts(column: pa.ChunkedArray, dtype: pa.DataType) -> pa.ChunkedArray:
     """Numbers or timestamps from a column of texts, NULL where a text is none."""
-    if pa.types.is_timestamp(kind):
+    if pa.types.is_timestamp(dtype):
         try:
-            return _read_moments(column, kind)
-        except pa.ArrowInvalid:  # some text is unusual: each by itself
+            return _read_moments(column, dtype)
+        except pa.ArrowInvalid:  # some text is unusual: read each by itself
             pass
-    return pa.chunked_array([pa.array([read_text(v, kind) for v in column.to_pylist()], kind)])
+    return pa.chunked_array([pa.array([read_text(v, dtype) for v in column.to_pylist()], dtype)])
 
 
-def _read_moments(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+def _read_moments(column: pa.ChunkedArray, dtype: pa.DataType) -> pa.ChunkedArray:
     """As ``read_moment`` for a whole column; ArrowInvalid unless all are plain times."""
     texts = pc.utf8_trim_whitespace(column)
     zoned = pc.match_substring_regex(pc.utf8_slice_codeunits(texts, 10), "[Z+-]")
-    as_they_are = pc.or_(zoned, pc.less_equal(pc.utf8_length(texts), 10))
+    complete = pc.or_(zoned, pc.less_equal(pc.utf8_length(texts), 10))
     marked = pc.binary_join_element_wise(
         texts, pa.scalar("Z", texts.type), pa.scalar("", texts.type)
     )
-    moments = pc.cast(pc.if_else(as_they_are, texts, marked), pa.timestamp(kind.unit, "UTC"))
-    if pc.any(pc.less(pc.year(moments), 1)).as_py():  # Python has no word for it
+    moments = pc.cast(pc.if_else(complete, texts, marked), pa.timestamp(dtype.unit, "UTC"))
+    if pc.any(pc.less(pc.year(moments), 1)).as_py():  # Python cannot represent it
         raise pa.ArrowInvalid("a year before 1")
-    return moments.cast(kind)
+    return moments.cast(dtype)
 
 
-def read_text(text: str | None, kind: pa.DataType) -> Any:
+def read_text(text: str | None, dtype: pa.DataType) -> Any:
     """A number or a timestamp from text, or None."""
     if text is None:
         return None
-    return read_number(text) if pa.types.is_floating(kind) else read_moment(text, kind)
+    return read_number(text) if pa.types.is_floating(dtype) else read_moment(text, dtype)
 
 
 def read_number(text: str) -> float | None:
-    """A number from text. Python also reads ``1_000`` as one; no data file means that."""
+    """A number from text, or None. Python also reads ``1_000``, which no data file means."""
     try:
         return None if "_" in text else float(text)
     except ValueError:
         return None
 
 
-def read_moment(text: str, kind: pa.DataType = MOMENT) -> Any:
-    """A timestamp from text; one without a zone is UTC, and digits beyond its unit are cut off."""
+def read_moment(text: str, dtype: pa.DataType = MOMENT) -> Any:
+    """A timestamp from text, or None. Without a zone it is UTC; digits beyond its unit are cut."""
     text = text.strip()
     tail = text[10:]
     if not ("Z" in tail or "+" in tail or "-" in tail or len(text) <= 10):
-        text += "Z"  # Arrow's parser wants it to say so
-    for unit in dict.fromkeys((kind.unit, "ns")):
+        text += "Z"  # Arrow's parser needs a zone
+    for unit in dict.fromkeys((dtype.unit, "ns")):
         try:
-            found = pc.cast(pa.scalar(text), pa.timestamp(unit, "UTC"))
-            if unit != kind.unit:
-                found = pc.floor_temporal(found, unit=_UNIT_NAMES[kind.unit])
-            return found.cast(kind).as_py()
+            moment = pc.cast(pa.scalar(text), pa.timestamp(unit, "UTC"))
+            if unit != dtype.unit:
+                moment = pc.floor_temporal(moment, unit=_UNIT_NAMES[dtype.unit])
+            return moment.cast(dtype).as_py()
         except (ValueError, OverflowError, pa.ArrowInvalid):
             continue
     return None
@@ -301,24 +323,24 @@ def read_moment(text: str, kind: pa.DataType = MOMENT) -> Any:
 _UNIT_NAMES = {"s": "second", "ms": "millisecond", "us": "microsecond", "ns": "nanosecond"}
 
 
-def _narrow(number: float | None, kind: pa.DataType) -> float | None:
-    if number is None or pa.types.is_float64(kind):
+def _narrow(number: float | None, dtype: pa.DataType) -> float | None:
+    if number is None or pa.types.is_float64(dtype):
         return number
-    return number if pa.scalar(number, kind).as_py() == number else None
+    return number if pa.scalar(number, dtype).as_py() == number else None
 
 
-def _decimal(text: str, kind: pa.DataType) -> Decimal | None:
+def _decimal(text: str, dtype: pa.DataType) -> Decimal | None:
     try:
         value = Decimal(text.strip())
-        return pa.scalar(value, kind).as_py() if value.is_finite() else None
+        return pa.scalar(value, dtype).as_py() if value.is_finite() else None
     except (InvalidOperation, ValueError, pa.ArrowInvalid):
         return None
 
 
-def _integer(text: str, kind: pa.DataType, reading: bool) -> int | None:
+def _integer(text: str, dtype: pa.DataType, reading: bool) -> int | None:
     try:
         value = int(text)
         usual = reading or str(value) == text
-        return pa.scalar(value, kind).as_py() if usual else None
+        return pa.scalar(value, dtype).as_py() if usual else None
     except (ValueError, OverflowError, pa.ArrowInvalid):
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from crestline.runtime.gate import AdmittedBatch
+from crestline.runtime.admitted import AdmittedBatch
 from crestline.runtime.roles import Carried, Number
 
 

@@ -10,8 +10,9 @@ import pyarrow as pa
 
 from crestline.core.errors import LateRecordsWarning
 from crestline.language import duration
-from crestline.runtime.gate import AdmittedBatch, Rejects
+from crestline.runtime.admitted import AdmittedBatch
 from crestline.runtime.metrics import Metrics
+from crestline.runtime.rejects import Rejects
 from crestline.runtime.roles import Number, Role
 from crestline.runtime.watermark import Watermark
 from crestline.types import Bools, Ints

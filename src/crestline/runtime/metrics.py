@@ -1,4 +1,4 @@
-"""What a run counts: nothing disappears without being counted here."""
+"""The counts of a run. Every record that is left out is counted here."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from crestline.core.sentinels import LONG_AGO
 from crestline.kernels.common.order import is_ascending
 from crestline.kernels.jit.tiers import waited
 from crestline.types import Ints
@@ -24,7 +25,7 @@ class Metrics:
     rows_filtered: int = 0
     #: Records behind the watermark, dropped or corrected for.
     rows_late: int = 0
-    #: The LATENESS that none of these would have been late with, in microseconds.
+    #: The LATENESS with which none of these would have been late, in microseconds.
     lateness_needed: int = 0
     #: Records that were set aside, by reason; dropped late ones too.
     rejected: dict[str, int] = field(default_factory=dict)
@@ -44,7 +45,7 @@ class Metrics:
     sharing: int = 1
     #: Results in which the probabilities of records that exclude one another exceeded 1.
     rules_above_one: int = 0
-    #: Of an approximate answer: the bound, for which streams it holds, and who answers.
+    #: For an approximate answer: the bound, the streams it holds for, and the algorithm.
     approximation: dict[str, Any] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
@@ -52,7 +53,7 @@ class Metrics:
         return {name: getattr(self, name) for name in self.__slots__}
 
     def kept_text(self) -> str:
-        """The most records that were kept, against what the window held."""
+        """The most records that were kept, compared with what the window held."""
         window, text = self.window_records_peak, f"{self.kept_peak:,} at most"
         if self.sharing > 1:
             text += f" for {self.sharing:,} queries"
@@ -64,9 +65,9 @@ class Metrics:
         return f"{text}, where the window held about {window:,} ({share:.3g} %)"
 
     def __repr__(self) -> str:
-        """What came in, and the counts that say anything."""
-        nothing = Metrics().as_dict() | {"rows_in": None}
-        counts = ((name, value) for name, value in self.as_dict().items() if value != nothing[name])
+        """The records that came in, and the other counts that are not 0."""
+        zeros = Metrics().as_dict() | {"rows_in": None}
+        counts = ((name, value) for name, value in self.as_dict().items() if value != zeros[name])
         return f"Metrics({', '.join(f'{name}={value!r}' for name, value in counts)})"
 
     def keeps(self, records: int) -> None:
@@ -76,7 +77,7 @@ class Metrics:
 
 
 class WindowCount:
-    """About how many records a window on time holds, from the batches' first and last times."""
+    """Estimates how many records a window on time holds, from first and last times of batches."""
 
     def __init__(self, width: int | None) -> None:
         self._width = width
@@ -99,7 +100,7 @@ class WindowCount:
 
 
 class WindowSample:
-    """About how many records a window on time holds at most, whatever their order: by a sample.
+    """Estimates how many records a window on time holds at most, in any order, from a sample.
 
     >>> sample = WindowSample(10)
     >>> sample.add(np.array([31, 2, 39]))
@@ -108,15 +109,15 @@ class WindowSample:
     3
     """
 
-    #: So many times are looked at, or twice as many.
+    #: The least size of a full sample. It holds at most twice as many times.
     SIZE = 1 << 16
 
     def __init__(self, width: int) -> None:
         self._width = width
-        self._every = 1  # each so many-th record is in the sample
+        self._every = 1  # the sample has one of so many records
         self._times = np.empty(0, np.int64)
-        self._latest = -(1 << 62)
-        #: Whether all came in order; then ``WindowCount`` knows it better.
+        self._latest = LONG_AGO
+        #: Whether all records came in order. ``WindowCount`` is more exact then.
         self.in_order = True
 
     def add(self, times: Ints) -> None:
@@ -136,7 +137,7 @@ class WindowSample:
 
 
 class Clock:
-    """Seconds spent between ``with`` and its end, without those in which kernels were compiled."""
+    """Adds the seconds spent in a ``with`` block, without those that compiled kernels."""
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics

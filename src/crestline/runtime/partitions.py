@@ -1,4 +1,4 @@
-"""Partition values as small integers, and back, for a hundred thousand of them as for ten."""
+"""Partition values as small integers, and back."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Partitions:
     """
 
     def __init__(self, schema: pa.Schema, values: pa.Table | None = None) -> None:
-        """``values``: the combinations known already, in their order."""
+        """``values`` are combinations that have a number already, in their order."""
         self._schema = schema
         self._columns = [_Numbering(field.type) for field in schema]
         self._pairs = [_Numbering(pa.int64()) for _ in schema][1:]
@@ -67,8 +67,8 @@ class Partitions:
 class _Numbering:
     """Numbers the values of one column in the order of their first appearance."""
 
-    def __init__(self, kind: pa.DataType) -> None:
-        self.values = pa.array([], kind)
+    def __init__(self, dtype: pa.DataType) -> None:
+        self.values = pa.array([], dtype)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -84,25 +84,26 @@ class _Numbering:
             if pa.types.is_floating(chunk.type):
                 chunk = pc.add(chunk, pa.scalar(0.0, chunk.type))  # -0.0 is 0.0
             chunk = chunk.dictionary_encode(null_encoding="encode")
-        # A NULL may stand in the dictionary or be a missing index: let it be the last entry.
+        # A NULL may be an entry of the dictionary or a missing index: add one as the last entry.
         entries = chunk.dictionary.cast(self.values.type)
         missing = chunk.indices.null_count > 0
         if missing:
             entries = pa.concat_arrays([entries, pa.nulls(1, entries.type)])
         indices = chunk.indices.fill_null(len(chunk.dictionary)) if missing else chunk.indices
-        places = np.asarray(indices.to_numpy(zero_copy_only=False)).astype(np.int64)
+        entry_of = np.asarray(indices.to_numpy(zero_copy_only=False)).astype(np.int64)
         numbers = self._find(entries)
         if (numbers < 0).any():
-            self._learn(entries, places, numbers)
-        return numbers[places]
+            self._learn(entries, entry_of, numbers)
+        return numbers[entry_of]
 
     def _find(self, entries: pa.Array) -> Ints:
-        found = pc.index_in(entries, value_set=self.values, skip_nulls=False)
-        return np.asarray(found.fill_null(-1).to_numpy(zero_copy_only=False)).astype(np.int64)
+        """The numbers of the entries, -1 for those without one."""
+        numbers = pc.index_in(entries, value_set=self.values, skip_nulls=False)
+        return np.asarray(numbers.fill_null(-1).to_numpy(zero_copy_only=False)).astype(np.int64)
 
-    def _learn(self, entries: pa.Array, places: Ints, numbers: Ints) -> None:
-        """Number the entries that are new and really occur, by their first occurrence."""
-        occurring, first = np.unique(places, return_index=True)
+    def _learn(self, entries: pa.Array, entry_of: Ints, numbers: Ints) -> None:
+        """Number the new entries that occur, in the order of their first occurrence."""
+        occurring, first = np.unique(entry_of, return_index=True)
         occurring = occurring[np.argsort(first)]
         fresh = occurring[numbers[occurring] < 0]
         new = entries.take(pa.array(fresh))

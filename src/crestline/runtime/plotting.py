@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Okabe and Ito's colours, told apart also by colour-blind readers; the pale yellow is left out.
+#: The colours of Okabe and Ito, for colour-blind readers too, without the pale yellow.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _GREY, _INK, _FAINT = "#C9CDD2", "#333333", "#666666"
 #: Results that a label spans, roughly, of so many; points to a bend; most ticks.
@@ -53,11 +53,11 @@ def rank_figure(rankings: Sequence[Ranking], note: str | None = None) -> Figure:
 
 
 def _notebook_figure() -> type[Figure]:
-    """Figures that notebooks show, whether or not they have loaded pyplot."""
+    """The class of figures that notebooks show without pyplot."""
     need("matplotlib", "drawing")
     try:
         from matplotlib.figure import Figure
-    except ImportError:  # there, but not whole
+    except ImportError:  # installed, but incomplete
         raise missing("matplotlib", "drawing") from None
 
     class NotebookFigure(Figure):
@@ -75,7 +75,7 @@ def png(figure: Figure) -> bytes:
 
 
 def write_figure(figure: Figure, path: str | Path) -> None:
-    """Write a picture, of the kind that the ending of its name says."""
+    """Write a picture in the format that the ending of its name says."""
     content = BytesIO()
     kinds: Any = figure.canvas.get_supported_filetypes()
     kind = Path(path).suffix.lower().removeprefix(".")
@@ -89,7 +89,7 @@ def write_figure(figure: Figure, path: str | Path) -> None:
 
 
 def draw_ranks(axes: Axes, ranking: Ranking, note: str | None = None) -> None:
-    """Draw one ranking; ``note`` stands below its title, by default what lines and colours mean."""
+    """Draw one ranking. ``note`` stands below its title; by default it explains the colours."""
     stays, leaders = _stays(ranking.tops), _leaders(ranking.tops)
     for entry, stay in stays:
         if entry in leaders:
@@ -108,27 +108,27 @@ def draw_ranks(axes: Axes, ranking: Ranking, note: str | None = None) -> None:
 
 
 def _stays(tops: Sequence[list[Entry]]) -> list[tuple[Entry, Stay]]:
-    """Each record's stays in the top; one that was pushed out may come back as others expire."""
+    """The stays of each record in the top. A record that left may return when others expire."""
     open_stays: dict[Entry, Stay] = {}
-    found: list[tuple[Entry, Stay]] = []
+    stays: list[tuple[Entry, Stay]] = []
     for number, top in enumerate(tops):
         here = set(top)
         open_stays = {entry: stay for entry, stay in open_stays.items() if entry in here}
         for rank, entry in enumerate(top, 1):
             if entry not in open_stays:
                 open_stays[entry] = []
-                found.append((entry, open_stays[entry]))
+                stays.append((entry, open_stays[entry]))
             open_stays[entry].append((number, rank))
-    return found
+    return stays
 
 
 def _leaders(tops: Sequence[list[Entry]]) -> list[Entry]:
-    """The records that were first, in the order in which they became it."""
+    """The records that were first, in the order in which they became first."""
     return list(dict.fromkeys(top[0] for top in tops if top))
 
 
 def _curve(stay: Stay) -> tuple[list[float], list[float]]:
-    """The stay as a line that is level at every result and bends in between."""
+    """The stay as a curve that is level at every result."""
     x, y = [float(stay[0][0])], [float(stay[0][1])]
     for (number, rank), (_, following) in pairwise(stay):
         for part in range(1, _BENDS + 1):
@@ -139,12 +139,12 @@ def _curve(stay: Stay) -> tuple[list[float], list[float]]:
 
 
 def _label_leaders(axes: Axes, tops: Sequence[list[Entry]], leaders: list[Entry]) -> int:
-    """Label and score above the time of leading; a step higher where two would touch, and none
-    where there is no room even so. Returns how many lines of labels there are."""
-    free = [-1.0, -1.0]  # from where on each of two lines has room
+    """Write label and score above the time of leading. A label goes to a second line if it would
+    touch another, and is left out if it would touch one there too. Returns the number of lines."""
+    free = [-1.0, -1.0]  # where the free part of each of two lines begins
     width = _LABEL_WIDTH * len(tops)
-    for place, entry in enumerate(leaders):
-        led = [number for number, top in enumerate(tops) if top[:1] == [entry]]
+    for number, entry in enumerate(leaders):
+        led = [i for i, top in enumerate(tops) if top[:1] == [entry]]
         middle = (led[0] + led[-1]) / 2
         line = next((n for n, start in enumerate(free) if middle >= start), None)
         if line is None:
@@ -159,7 +159,7 @@ def _label_leaders(axes: Axes, tops: Sequence[list[Entry]], leaders: list[Entry]
             va="bottom",
             fontsize=9,
             fontweight="bold",
-            color=_COLOURS[place % len(_COLOURS)],
+            color=_COLOURS[number % len(_COLOURS)],
             parse_math=False,
         )
     return sum(start >= 0 for start in free)
@@ -176,8 +176,8 @@ def _most(ranking: Ranking) -> int:
 def _label_axes(axes: Axes, ranking: Ranking, note: str | None) -> None:
     most, shown = _most(ranking), len(ranking.moments)
     axes.set_yticks(range(1, most + 1) if most <= 20 else range(0, most + 1, max(1, most // 10)))
-    places = ticks(ranking.moments)
-    axes.set_xticks(places, written([ranking.moments[place] for place in places]))
+    indices = ticks(ranking.moments)
+    axes.set_xticks(indices, written([ranking.moments[i] for i in indices]))
     axes.set_xlim(-0.8, max(1, shown) - 0.2)
     timed = bool(ranking.moments) and isinstance(ranking.moments[0], datetime)
     axes.set_xlabel("end of the window" + (" (UTC)" if timed else ", in records"), color=_INK)
@@ -203,7 +203,7 @@ def _label_axes(axes: Axes, ranking: Ranking, note: str | None) -> None:
 
 
 def ticks(moments: Sequence[Any]) -> list[int]:
-    """Which moments are written: round ones where they come evenly, else one in so many.
+    """The indices of moments with labels: evenly spaced round moments if there are any.
 
     >>> ticks(list(range(7, 207)))
     [13, 33, 53, 73, 93, 113, 133, 153, 173, 193]
@@ -213,9 +213,9 @@ def ticks(moments: Sequence[Any]) -> list[int]:
     numbers = [_number(moment) for moment in moments]
     steps = _STEPS_OF_TIME if moments and isinstance(moments[0], datetime) else _STEPS_OF_ROWS
     for step in steps:
-        round_ones = [place for place, number in enumerate(numbers) if number % step == 0]
-        apart = {later - place for place, later in pairwise(round_ones)}
-        if 2 < len(round_ones) <= _TICKS and len(apart) == 1:
+        round_ones = [i for i, number in enumerate(numbers) if number % step == 0]
+        distances = {later - i for i, later in pairwise(round_ones)}
+        if 2 < len(round_ones) <= _TICKS and len(distances) == 1:
             return round_ones
     return list(range(0, len(moments), 1 + len(moments) // 8))
 
@@ -223,11 +223,11 @@ def ticks(moments: Sequence[Any]) -> list[int]:
 def _number(moment: Any) -> int:
     if isinstance(moment, datetime):
         return (moment - _EPOCH) // timedelta(microseconds=1)
-    return moment if isinstance(moment, int) else 1  # a time beyond the years that Python has
+    return moment if isinstance(moment, int) else 1  # a year that Python cannot represent
 
 
 def written(moments: Sequence[Any]) -> list[str]:
-    """Moments beside one another: no more of them than tells them apart.
+    """Labels of moments, as short as they can be told apart.
 
     >>> day = datetime(2024, 5, 1, tzinfo=UTC)
     >>> written([day, day + timedelta(hours=1)]), written([day, day + timedelta(days=1)])

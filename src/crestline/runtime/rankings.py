@@ -1,4 +1,4 @@
-"""Result rows as rankings to draw: who was at which rank, result after result."""
+"""Result rows as rankings to draw: the record at each rank, result after result."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST = 6
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A record of a result: what it is known by, and what is written beside it."""
+    """A record of a result: the values that identify it, and its label."""
 
     identity: tuple[Any, ...]
     label: str = field(compare=False)
@@ -32,11 +32,11 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The results of one query in one partition, the latest ones: moments, and who was there."""
+    """The latest results of one query in one partition: their moments and their entries."""
 
     title: str
     k: int
-    #: How many results there are, with those before the ones that are shown.
+    #: How many results there are, shown or not.
     results: int
     moments: list[Any]
     tops: list[list[Entry]]
@@ -56,22 +56,22 @@ def rankings(
     if partition is not None:
         values = partition if isinstance(partition, tuple | list) else (partition,)
         chosen = tuple(map(cell, values))
-    found: list[Ranking] = []
+    drawn: list[Ranking] = []
     for name in names:
-        table, asked = tables[name], queries[name]
-        columns = [item.name for item in asked.partition_by]
-        title = _title(asked) if len(tables) == 1 else name
+        table = tables[name]
+        columns = [item.name for item in queries[name].partition_by]
+        title = _title(queries[name]) if len(tables) == 1 else name
         parts = _partitions(table, columns)
         if chosen is not None:
             parts = {values: rows for values, rows in parts.items() if values == chosen}
-        _refuse_many(len(found) + len(parts))
+        _refuse_many(len(drawn) + len(parts))
         for values, rows in parts.items():
             where = [f", {each} {value}" for each, value in zip(columns, values, strict=False)]
             part = table if rows is None else table.take(rows)
-            found.append(_ranking(part, asked, "".join([title, *where])))
-    if not found:
+            drawn.append(_ranking(part, queries[name], "".join([title, *where])))
+    if not drawn:
         raise CrestlineError(f"no partition {partition!r} in the results")
-    return found
+    return drawn
 
 
 def _refuse_many(count: int) -> None:
@@ -102,18 +102,18 @@ def _partitions(table: pa.Table, names: list[str]) -> dict[tuple[str, ...], pa.A
 
 def _ranking(table: pa.Table, query: Query, title: str) -> Ranking:
     if query.emit == "CHANGES":
-        found = _after_changes(table, query)
-        results = len(found)
+        top_at = _after_changes(table, query)
+        results = len(top_at)
     else:
-        found = _snapshots(table, query)
+        top_at = _snapshots(table, query)
         results = pc.count_distinct(table.column("window_end")).as_py()
-    moments = sorted(found)[-SHOWN:]
-    tops = [_numbered(found[moment]) for moment in moments]
+    moments = sorted(top_at)[-SHOWN:]
+    tops = [_numbered(top_at[moment]) for moment in moments]
     return Ranking(title, query.k, results, moments, tops)
 
 
 def _numbered(top: list[Entry]) -> list[Entry]:
-    """Tells entries apart that look the same."""
+    """Number the entries that look the same, to tell them apart."""
     seen: dict[Entry, int] = {}
     numbered = []
     for entry in top:
@@ -126,37 +126,37 @@ def _snapshots(table: pa.Table, query: Query) -> dict[Any, list[Entry]]:
     ends = pc.unique(table.column("window_end"))
     latest = ends.take(pc.sort_indices(ends))[-SHOWN:] if len(ends) else ends
     table = table.filter(pc.is_in(table.column("window_end"), value_set=latest))
-    found: dict[Any, list[Entry]] = {}
+    top_at: dict[Any, list[Entry]] = {}
     ranks = column_values(table.column("rank"))
     moments = column_values(table.column("window_end"))
     for moment, rank, entry in zip(moments, ranks, _entries(table, query), strict=True):
-        if rank == 1:  # a revised answer takes the place of the one before
-            found[moment] = []
-        found[moment].append(entry)
-    return found
+        if rank == 1:  # a revised answer replaces the one before
+            top_at[moment] = []
+        top_at[moment].append(entry)
+    return top_at
 
 
 def _after_changes(table: pa.Table, query: Query) -> dict[Any, list[Entry]]:
-    """What is shown after the changes of each moment. All leave before any comes to a rank."""
+    """The entries after the changes of each moment. All leave before any takes a rank."""
     names = ("at", "rank", "previous_rank")
     columns = [column_values(table.column(name)) for name in names]
     by_moment: dict[Any, list[tuple[int | None, int | None, Entry]]] = {}
-    for at, rank, previous, entry in zip(*columns, _entries(table, query), strict=True):
-        by_moment.setdefault(at, []).append((rank, previous, entry))
+    for moment, rank, previous, entry in zip(*columns, _entries(table, query), strict=True):
+        by_moment.setdefault(moment, []).append((rank, previous, entry))
     top: dict[int, Entry] = {}
-    found: dict[Any, list[Entry]] = {}
-    for at, changes in by_moment.items():
+    top_at: dict[Any, list[Entry]] = {}
+    for moment, changes in by_moment.items():
         for _, previous, _ in changes:
             if previous is not None:
                 top.pop(previous, None)
         top |= {rank: entry for rank, _, entry in changes if rank is not None}
-        found[at] = [top[rank] for rank in sorted(top)]
-    return found
+        top_at[moment] = [top[rank] for rank in sorted(top)]
+    return top_at
 
 
 def _entries(table: pa.Table, query: Query) -> list[Entry]:
-    """Who stands in each row. Records are known by KEY, where it is selected, else by all that is
-    selected; their label is what is not a number or a time in that."""
+    """The entry of each row. KEY identifies a record if it is selected, else all selected columns
+    do. The label has those of them that are neither numbers nor times, and the score."""
     others = {*query.own_columns, *(item.name for item in query.partition_by)}
     names = selected = [name for name in table.column_names if name not in others]
     if query.key and {name.casefold() for name in query.key} <= {n.casefold() for n in selected}:
@@ -173,8 +173,8 @@ def _entries(table: pa.Table, query: Query) -> list[Entry]:
     ]
 
 
-def _is_word(kind: pa.DataType) -> bool:
-    return not is_number(kind) and not pa.types.is_temporal(kind)
+def _is_word(dtype: pa.DataType) -> bool:
+    return not is_number(dtype) and not pa.types.is_temporal(dtype)
 
 
 _UNITS = ((1e12, " T"), (1e9, " G"), (1e6, " M"), (1e4, " k"))

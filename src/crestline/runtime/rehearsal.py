@@ -1,9 +1,9 @@
 """Kernels, compiled before many records come.
 
-Before a large batch, a few of its records are played through the same queries as plain Python; the
-kernels that were called, with their types, are then compiled on all cores at once. What this misses
-is compiled when it is called. ``warm`` does the same ahead of time, for queries that together call
-all kernels of a family.
+Before a large batch, the same queries process a few of its records as plain Python. The kernels
+that were called are then compiled for these types, on all cores at once. Kernels that this misses
+are compiled when they are called. ``warm`` does the same ahead of time, with queries that together
+call all kernels of a family.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from crestline.planner.catalogue import CATALOGUE, reports_every_arrival
 if TYPE_CHECKING:
     from crestline.kernels.jit.workshop import Progress
 
-#: Records of a batch for which compiling pays, and how many of them are rehearsed with.
+#: Records of a batch for which compiling pays, and how many of them a rehearsal takes.
 MANY, _FEW = 20_000, 2_500
 
 
 def prepare(queries: Mapping[str, Query], batch: pa.Table | pa.RecordBatch, typed: bool) -> None:
-    """Compile what queries need for a large batch, unless that is done or ruled out."""
+    """Compile the kernels that queries need for a large batch, unless that is done or disabled."""
     tiers.expect_many()
     if tiers.mode() != "auto" or store.folder() is None:
         return
-    kind = repr([_kind(query) for query in queries.values()]) + repr(batch.schema.types)
-    if store.is_noted(kind):
+    key = repr([_key(query) for query in queries.values()]) + repr(batch.schema.types)
+    if store.is_noted(key):
         return
     with tiers.waiting():
         with tiers.rehearsing() as rehearsal, suppress(CrestlineError):
             _play(queries, batch.slice(0, _FEW), typed)
         compile_noted(rehearsal, tiers.tell)
-        store.note(kind)
+        store.note(key)
 
 
 def _play(queries: Mapping[str, Query], batch: pa.Table | pa.RecordBatch, typed: bool) -> None:
@@ -58,26 +58,26 @@ def _play(queries: Mapping[str, Query], batch: pa.Table | pa.RecordBatch, typed:
 
 
 def compile_noted(rehearsal: Rehearsal, progress: Progress | None = None) -> int:
-    """Compile what a rehearsal noted; how many kernels were not there yet."""
+    """Compile the kernels that a rehearsal noted; return how many were not compiled before."""
     from crestline.kernels.jit.workshop import compile_all
 
     return compile_all(rehearsal.variants, rehearsal.pointed, progress)
 
 
-def _kind(query: Query) -> tuple[Any, ...]:
-    """What decides which kernels a query calls, roughly."""
-    doubt, combine = query.probability, query.combine
+def _key(query: Query) -> tuple[Any, ...]:
+    """The parts of a query that mostly decide which kernels it calls."""
+    probability, combine = query.probability, query.combine
     return (
         query.using, type(query.window).__name__, query.window.on is None,
         reports_every_arrival(query.window), bool(query.partition_by), query.emit,
-        query.approximate, doubt and (doubt.semantics, doubt.exclusive_by is None, query.summed),
-        combine and combine.function, query.late, query.frequency is None,
+        query.approximate, combine and combine.function, query.late, query.frequency is None,
+        probability and (probability.semantics, probability.exclusive_by is None, query.summed),
     )  # fmt: skip
 
 
 # -- ahead of time --------------------------------------------------------------------------------
 
-#: The families of queries; those that share their work are one of their own.
+#: The families of queries. Queries that share an operator are a family of their own.
 FAMILIES = ("steps", "arrivals", "uncertain", "incomplete", "shared")
 #: The algorithms of each, by the families of the catalogue.
 _ALGORITHMS = {
@@ -114,7 +114,7 @@ def warm_for(queries: Mapping[str, Query], records: int) -> None:
 
 
 def warm(families: Iterable[str] = FAMILIES, progress: Progress | None = None) -> dict[str, int]:
-    """Compile all kernels of families; how many of each were not there yet."""
+    """Compile all kernels of families; return how many of each were not compiled before."""
     tiers.expect_many()
     compiled = dict.fromkeys(families, 0)
     for family in compiled:
@@ -127,12 +127,12 @@ def warm(families: Iterable[str] = FAMILIES, progress: Progress | None = None) -
     return compiled
 
 
-#: Families that this process need not look after again.
+#: Families whose kernels this process has compiled or found compiled.
 _warmed: set[str] = set()
 
 
 def rehearsed(family: str) -> Rehearsal:
-    """What is called by queries that together call all kernels of a family."""
+    """The calls of queries that together call all kernels of a family."""
     with tiers.rehearsing() as rehearsal:
         for text in _texts(family):
             queries = {str(n): query for n, query in enumerate(parse_all(text))}
@@ -143,8 +143,8 @@ def rehearsed(family: str) -> Rehearsal:
 
 
 def _streams(text: str) -> Iterator[pa.Table]:
-    """A short stream and, for the algorithms that are not named, one out of order and a long one:
-    some kernels see only those."""
+    """A short stream and, for default algorithms, one out of order and a long one: some kernels are
+    called for those only."""
     yield _records(120, 0)
     if "USING" not in text:
         yield _records(120, 3)
@@ -152,7 +152,7 @@ def _streams(text: str) -> Iterator[pa.Table]:
 
 
 def _records(count: int, delay: int) -> pa.Table:
-    """A stream with a few records that come so many seconds too late."""
+    """A stream with a few records that are late by so many seconds."""
     number = np.arange(count)
     seconds = number // 2 - np.where(number % 17 == 5, delay, 0)
     return pa.table(
@@ -188,15 +188,15 @@ def _texts(family: str) -> Iterator[str]:
     if family == "uncertain":
         numbers = {"PT_K": "PT_K(0.5)", "PRF": "PRF(0.5)"}
         for exclusive in ("", " EXCLUSIVE BY y"):
-            told = [
+            single = [
                 f"SELECT TOP {k} id FROM s [{_STEPS[0]}] WITH PROBABILITY p{exclusive}"
                 f" AS {numbers.get(name, name)} ORDER BY x"
                 for name in SEMANTICS
                 for k in (2, 3)
             ]
-            yield from told
-            yield "; ".join(told)
-            yield f"{told[0].partition(' AS ')[0]} BY SUM OF PROBABILITY ORDER BY x"
+            yield from single
+            yield "; ".join(single)
+            yield f"{single[0].partition(' AS ')[0]} BY SUM OF PROBABILITY ORDER BY x"
 
 
 __all__ = [

@@ -12,7 +12,7 @@ from crestline.core.order import sort_codes
 from crestline.core.window import counts_rows
 from crestline.kernels.common.order import is_ascending
 from crestline.language import Query
-from crestline.runtime.gate import AdmittedBatch
+from crestline.runtime.admitted import AdmittedBatch
 from crestline.runtime.roles import Role, key_role, selected_role
 from crestline.types import Ints
 

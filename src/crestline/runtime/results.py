@@ -1,4 +1,4 @@
-"""What a bounded run brought: rows, rejects and counts, in the forms that people work with."""
+"""The results of a bounded run: rows, rejects and counts, in the forms that people work with."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class Results:
         return "".join(f"<div>{block}</div>" for block in blocks)
 
     def _rejected(self) -> dict[str, int]:
-        """How many records were set aside, by reason."""
+        """The number of records that were set aside, by reason."""
         return dict(Counter(self.rejects.column("reason").to_pylist()))
 
     def plot(
@@ -189,23 +189,23 @@ def _listed(names: Mapping[str, Any]) -> str:
 
 
 def _some_rows(table: pa.Table, limit: int) -> tuple[list[str], list[tuple[str, ...]], list[bool]]:
-    """Headings, cells and sides: the first and the last rows, with a row of dots between."""
-    places = [place for place, name in enumerate(table.column_names) if place or name != "query"]
+    """Headings, cells and alignment of the first and the last rows, with a row of dots between."""
+    table = table.drop_columns(["query"]) if table.column_names[0] == "query" else table
 
     def cells(part: pa.Table) -> list[tuple[str, ...]]:
-        columns = ([cell(v) for v in column_values(part.column(place))] for place in places)
+        columns = ([cell(v) for v in column_values(column)] for column in part.columns)
         return list(zip(*columns, strict=True))
 
     rows = cells(table.slice(0, limit))
     if table.num_rows > limit:
-        dots = ("...",) * len(places)
+        dots = ("...",) * table.num_columns
         rows = [*rows[: limit // 2], dots, *cells(table.slice(table.num_rows - limit // 2))]
-    headings = [cell(table.column_names[place]) for place in places]
-    return headings, rows, [is_number(table.schema.field(place).type) for place in places]
+    headings = [cell(name) for name in table.column_names]
+    return headings, rows, [is_number(field.type) for field in table.schema]
 
 
 def _bar(metrics: Metrics) -> str:
-    """How much of the window is kept, as a bar."""
+    """The share of the window that is kept, as a bar."""
     share = min(1.0, metrics.kept_peak / max(1, metrics.window_records_peak))
     return (
         '<div style="background:#C9CDD2;width:16em;height:0.5em">'
@@ -214,31 +214,32 @@ def _bar(metrics: Metrics) -> str:
 
 
 def together(tables: list[pa.Table]) -> pa.Table:
-    """Rows of different queries in one table: NULL where one lacks a column, and text in a column
-    whose types have nothing in common."""
+    """Rows of different queries in one table: NULL where a query lacks a column, and text where its
+    types have nothing in common."""
+    if not tables:
+        return pa.table({})
     if all(table.schema == tables[0].schema for table in tables):
         return pa.concat_tables(tables)
     try:
         return pa.concat_tables(tables, promote_options="permissive")
     except (pa.ArrowInvalid, pa.ArrowTypeError):
-        kinds: dict[str, set[pa.DataType]] = {}
+        dtypes: dict[str, set[pa.DataType]] = {}
         for table in tables:
             for field in table.schema:
-                kinds.setdefault(field.name, set()).add(field.type)
-        mixed = {name: pa.string() for name, found in kinds.items() if len(found) > 1}
-        return pa.concat_tables([_cast(t, mixed) for t in tables], promote_options="permissive")
+                dtypes.setdefault(field.name, set()).add(field.type)
+        mixed = {name for name, several in dtypes.items() if len(several) > 1}
+        tables = [_with_texts(table, mixed) for table in tables]
+        return pa.concat_tables(tables, promote_options="permissive")
 
 
-def _cast(table: pa.Table, kinds: Mapping[str, pa.DataType]) -> pa.Table:
+def _with_texts(table: pa.Table, names: set[str]) -> pa.Table:
+    """The table with the values of these columns as texts."""
     for i, name in enumerate(table.column_names):
-        if name in kinds:
-            column = pa.array(map(_word, table.column(i).to_pylist()), kinds[name])
-            table = table.set_column(i, name, column)
+        if name in names:
+            values = table.column(i).to_pylist()
+            texts = [None if value is None else str(value) for value in values]
+            table = table.set_column(i, name, pa.array(texts, pa.string()))
     return table
-
-
-def _word(value: Any) -> str | None:
-    return None if value is None else str(value)
 
 
 __all__ = ["Results", "together"]

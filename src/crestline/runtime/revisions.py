@@ -24,8 +24,8 @@ from crestline.core.snapshots import Snapshots
 from crestline.core.window import RangeWindow
 from crestline.language import Query
 from crestline.planner import Plan
+from crestline.runtime.admitted import AdmittedBatch
 from crestline.runtime.candidates import Candidates
-from crestline.runtime.gate import AdmittedBatch
 from crestline.runtime.lateness import Lateness
 from crestline.runtime.roles import Number
 from crestline.runtime.turns import Turn, Turns, retype_records
@@ -190,7 +190,7 @@ class Revisions(Turns):
     def retype(self, state: dict[str, Any], roles: pa.Schema) -> None:
         retype_records(state["held"], roles)
 
-    def _parts(self) -> list[AdmittedBatch]:
+    def parts(self) -> list[AdmittedBatch]:
         return [] if self._held is None else [self._held]
 
 

@@ -1,8 +1,8 @@
 """Rounds of a run that follows a stream, and the checkpoint that remembers them.
 
-What both engines have in common: a round's results are handed to a sink under a number. A round
-that was not remembered is repeated under the same number, so a sink that writes them under it (see
-``crestline.cli.parts``) neither loses nor repeats anything.
+In both engines a sink receives the results of a round under a number. A round that the checkpoint
+does not know is repeated under the same number. So a sink that writes results under their number
+(see ``crestline.cli.parts``) neither loses nor repeats any.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from crestline.runtime.metrics import Metrics
 
 #: The file that makes a folder a checkpoint.
 IDENTITY = "crestline.json"
-#: What a run that was killed may leave.
+#: A file that a killed run may leave behind.
 _PARTIAL = f".{IDENTITY}.partial"
 _FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What one micro-batch brought, by query; ``number`` is the same if it is repeated."""
+    """The results of one micro-batch by query. A repeated round has the same ``number``."""
 
     number: int
     rows: dict[str, pa.Table]
@@ -45,11 +45,11 @@ Sink = Callable[[Round], None]
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A folder that remembers a run, and which run that is."""
+    """A folder that holds the state of a run, and the identity of that run."""
 
     folder: Path
     identity: dict[str, Any]
-    #: Whether it was there before.
+    #: Whether it existed before.
     resumed: bool = False
 
     @property
@@ -66,9 +66,12 @@ class Checkpoint:
         cls, folder: Path, queries: dict[str, Query], buckets: int | None = None, *,
         engine: str = "local", new_buckets: int = 1,
     ) -> Checkpoint:  # fmt: skip
-        """The checkpoint in the folder, made if there is none; StateError if it is another's, or if
-        nothing can be written there. ``buckets`` must be those it has, ``new_buckets`` is how many
-        a new one gets where they are not given."""
+        """The checkpoint in the folder, or a new one if there is none.
+
+        Raises StateError if the checkpoint belongs to another run, if ``buckets`` is not its number
+        of buckets, or if the folder cannot be written. A new one has ``buckets`` buckets, or
+        ``new_buckets`` if that is None.
+        """
         wanted = {name: str(query) for name, query in queries.items()}
         file = folder / IDENTITY
         try:
@@ -95,7 +98,7 @@ class Checkpoint:
         return cls(folder, identity)
 
     def columns(self, names: list[str]) -> list[str]:
-        """What ``*`` stands for: these columns, or those that it stood for when the run began."""
+        """The columns that ``*`` means: those of the run's beginning, or these if it begins."""
         if names and "columns" not in self.identity:
             self.identity["columns"] = names
             try:
@@ -106,7 +109,7 @@ class Checkpoint:
 
 
 def _write(folder: Path, identity: dict[str, Any]) -> None:
-    """Whole, or not at all."""
+    """Write the identity, whole or not at all."""
     partial = folder / _PARTIAL
     partial.write_text(json.dumps(identity, indent=2))
     partial.replace(folder / IDENTITY)
@@ -120,8 +123,10 @@ def _unwritable(folder: Path, error: OSError) -> StateError:
 
 
 def _check_writable(folder: Path) -> None:
-    """Try it, in the folder and in those that Spark has made: rights alone do not tell, and Spark
-    would tell it late and at length."""
+    """Write to the folder and to those that Spark has made; OSError if that fails.
+
+    Permissions do not decide everything, and Spark would fail later with a long message.
+    """
     for each in (folder, *(entry for entry in folder.iterdir() if entry.is_dir())):
         TemporaryFile(dir=each).close()
 
@@ -133,7 +138,7 @@ def _checked(
     try:
         identity: dict[str, Any] = json.loads(file.read_text())
         versions = (identity["format"], identity["state_version"])
-        known, spread = dict(identity["queries"]), int(identity["buckets"])
+        queries, count = dict(identity["queries"]), int(identity["buckets"])
         str(identity["id"])
     except (ValueError, KeyError, TypeError) as error:
         raise StateError(f"{file} is damaged: use another copy, or start anew") from error
@@ -143,27 +148,27 @@ def _checked(
             f" version {state.VERSION}: resume it with the Crestline that wrote it, or start anew"
             " in another folder"
         )
-    if (theirs := identity.get("engine", "spark")) != engine:  # once there was Spark only
+    if (theirs := identity.get("engine", "spark")) != engine:  # old ones are all of Spark
         raise StateError(
             f"the checkpoint {folder} was made with --engine {theirs}: add that, or name another"
             " folder"
         )
-    if known != wanted:
-        texts = "\n\n".join(known.values())
+    if queries != wanted:
+        texts = "\n\n".join(queries.values())
         raise StateError(
             f"the checkpoint {folder} belongs to another query: name another folder, or resume it"
             f" with\n{texts}"
         )
-    if buckets is not None and buckets != spread:
+    if buckets is not None and buckets != count:
         raise StateError(
-            f"the checkpoint {folder} was made with {spread} buckets, not {buckets}: leave the"
+            f"the checkpoint {folder} was made with {count} buckets, not {buckets}: leave the"
             " number out, or name another folder"
         )
     return identity
 
 
 def trigger_seconds(text: str) -> float | None:
-    """The time between rounds that ``--trigger`` asks for; None: take what is there and stop.
+    """The seconds between rounds that ``--trigger`` names; None: read what is there and stop.
 
     >>> trigger_seconds("5 seconds"), trigger_seconds("500 ms"), trigger_seconds("available-now")
     (5.0, 0.5, None)
@@ -171,14 +176,14 @@ def trigger_seconds(text: str) -> float | None:
     plain = text.strip().lower()
     if plain in ("available-now", "available_now", "availablenow", "once"):
         return None
-    found = re.fullmatch(r"(\d+)\s*(ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?)", plain)
-    if found is None:
+    parts = re.fullmatch(r"(\d+)\s*(ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?)", plain)
+    if parts is None:
         raise PlanError(
             f"--trigger {text!r}: give a time between rounds, such as '5 seconds' or '500 ms', or"
             " available-now to take what is there and stop"
         )
-    unit = 0.001 if found[2].startswith(("ms", "milli")) else 1.0 if found[2][0] == "s" else 60.0
-    return int(found[1]) * unit
+    unit = 0.001 if parts[2].startswith(("ms", "milli")) else 1.0 if parts[2][0] == "s" else 60.0
+    return int(parts[1]) * unit
 
 
 __all__ = ["IDENTITY", "Checkpoint", "Round", "Sink", "trigger_seconds"]

@@ -1,4 +1,4 @@
-"""Result rows as users see them, from what an operator reports."""
+"""Result rows as users see them, built from the snapshots of an operator."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 
 from crestline.core import sound
-from crestline.core.snapshots import Snapshots
+from crestline.core.snapshots import Snapshots, regrouped
+from crestline.core.tables import plain_type
 from crestline.core.window import RangeWindow, RowsWindow, Window, counts_rows
 from crestline.kernels.common.changes import diff_snapshots, diff_uncertain_snapshots
 from crestline.language import Query
-from crestline.runtime.fitting import plain_type
 from crestline.runtime.partitions import Partitions
 from crestline.runtime.roles import Number, Role, partition_role, selected_role
 from crestline.types import Bools, Floats, Ints
@@ -26,18 +26,18 @@ _UNBOUNDED = -1
 
 
 class RowBuilder:
-    """Builds the tables of the results of one query, or of several that differ only in k, in their
-    windows and in what they emit; all of one kind have the same ``schema``."""
+    """Builds the result tables of one query, or of several that differ only in k, in their windows
+    and in what they emit."""
 
     def __init__(
         self, queries: Mapping[str, Query], columns: pa.Schema, *, shard: bool = False
     ) -> None:
-        """The rows of a ``shard`` have what it takes to merge them: see ``runtime.shards``."""
+        """The rows of a ``shard`` have columns to merge them by: see ``runtime.shards``."""
         query = next(iter(queries.values()))
         self._query = query
         self.set_queries(list(queries.items()))
         self._counted = counts_rows(query.window)
-        self._at = pa.int64() if self._counted else _MOMENT
+        self._end_type = pa.int64() if self._counted else _MOMENT
         self.partition_schema = pa.schema(
             [
                 (item.name, plain_type(columns.field(partition_role(i)).type))
@@ -66,30 +66,36 @@ class RowBuilder:
             tail.append(("\0rival", pa.float64()))
         if query.late == "REVISE":
             tail.append(("revision", pa.int64()))
-        head = [("query", pa.string()), ("window_start", self._at), ("window_end", self._at)]
+        head = [
+            ("query", pa.string()),
+            ("window_start", self._end_type),
+            ("window_end", self._end_type),
+        ]
         ranks = [("rank", pa.int64())]
         end = [*selected, *tail]
         self._snapshots = pa.schema([*head, *self.partition_schema, *ranks, *end])
-        head = [("query", pa.string()), ("at", self._at)]
+        head = [("query", pa.string()), ("at", self._end_type)]
         ranks = [("change", pa.string()), ("rank", pa.int64()), ("previous_rank", pa.int64())]
         self._changes = pa.schema([*head, *self.partition_schema, *ranks, *end])
 
     def set_queries(self, queries: Sequence[tuple[str, Query] | None]) -> None:
-        """The queries by their numbers; None stands for one that was removed."""
-        self._names = ["" if known is None else known[0] for known in queries]
-        self._width = np.array(
-            [0 if known is None else _width(known[1].window) for known in queries], np.int64
-        )
+        """Set the queries by their numbers; None stands for one that was removed."""
+        self._names = ["" if named is None else named[0] for named in queries]
+        widths = [0 if named is None else _width(named[1].window) for named in queries]
+        self._width = np.array(widths, np.int64)
 
     def schema(self, emit: str) -> pa.Schema:
-        """Of every table of SNAPSHOTS, or of CHANGES."""
+        """The schema of all tables of SNAPSHOTS, or of CHANGES."""
         return self._changes if emit == "CHANGES" else self._snapshots
 
     def snapshots(
         self, reported: Snapshots, kept: pa.Table, partitions: Partitions, revision: Ints | None
     ) -> tuple[pa.Table, Ints | None]:
-        """One row a record of each snapshot, by window end, partition values and rank; and whose it
-        is, where several queries share an operator: those of each are together."""
+        """One row for each record of each snapshot, by window end, partition values and rank.
+
+        Where several queries share an operator, also the query of each row. The rows of a query are
+        consecutive.
+        """
         order = None
         if len(partitions) > 1:
             keys = [partitions.order()[reported.partition], reported.end]
@@ -102,7 +108,7 @@ class RowBuilder:
         columns: dict[str, pa.Array | pa.ChunkedArray] = {
             "query": self._query_column(ask, len(end)),
             "window_start": self._starts(end, ask),
-            "window_end": pa.array(end).cast(self._at),
+            "window_end": pa.array(end).cast(self._end_type),
             "rank": pa.array(rank),
         }
         columns |= self._values(np.repeat(reported.partition, count), reported.id, kept, partitions)
@@ -127,27 +133,25 @@ class RowBuilder:
     def changes(
         self, found: Changes, kept: pa.Table, partitions: Partitions
     ) -> tuple[pa.Table, Ints]:
-        """One row a change, and whose: by query, then leaves first, then by the new rank."""
-        at, whose, change, rank, previous, id = found.table
-        ask, partition = whose, np.zeros(len(whose), np.int64)
+        """One row for each change, with its query: by query, leaves first, then by the new rank."""
+        end, viewer, change, rank, previous, id = found.table
+        ask, partition = viewer, np.zeros(len(viewer), np.int64)
         if len(partitions) > 1:
-            ask, partition = whose % found.queries, whose // found.queries
+            ask, partition = viewer % found.queries, viewer // found.queries
         numbers = found.numbers
-        if len(partitions) > 1 or numbers is not None:  # else they come in this order
+        if len(partitions) > 1 or numbers is not None:  # else they are in this order already
             by_place = np.where(change == 0, previous, rank)
             group = partitions.order()[partition] if len(partitions) > 1 else partition
-            order = np.lexsort((by_place, change != 0, group, at, ask))
-            ask, at, partition, change, rank, previous, id = (
-                column[order] for column in (ask, at, partition, change, rank, previous, id)
+            order = np.lexsort((by_place, change != 0, group, end, ask))
+            ask, end, partition, change, rank, previous, id = (
+                column[order] for column in (ask, end, partition, change, rank, previous, id)
             )
             numbers = None if numbers is None else numbers[:, order]
         columns: dict[str, pa.Array | pa.ChunkedArray] = {
-            "query": self._query_column(ask if found.queries > 1 else None, len(at)),
-            "at": pa.array(at).cast(self._at),
-            "change": _CHANGES.take(pa.array(change)),
-            "rank": pa.array(rank, mask=rank == 0),
-            "previous_rank": pa.array(previous, mask=previous == 0),
+            "query": self._query_column(ask if found.queries > 1 else None, len(end)),
+            "at": pa.array(end).cast(self._end_type),
         }
+        columns |= change_columns(change, rank, previous)
         columns |= self._values(partition, id, kept, partitions)
         if numbers is not None and len(numbers) == 1:
             columns["probability"] = pa.array(numbers[0])
@@ -160,7 +164,7 @@ class RowBuilder:
     def _query_column(self, ask: Ints | None, count: int) -> pa.Array | pa.ChunkedArray:
         if ask is None:
             return pa.repeat(self._names[0], count)
-        # The rows of a query are together: repeating its name is far quicker than looking it up.
+        # The rows of a query are consecutive: repeating its name is far quicker than looking it up.
         cuts = [0, *(np.flatnonzero(np.diff(ask)) + 1).tolist(), count]
         pieces = [
             pa.repeat(self._names[ask[start]], stop - start)
@@ -191,7 +195,16 @@ class RowBuilder:
         unbounded = np.broadcast_to(width == _UNBOUNDED, len(end))
         if self._counted:
             return pa.array(np.where(unbounded, 0, np.maximum(end - width, 0)))
-        return pa.array(end - width, mask=unbounded).cast(self._at)
+        return pa.array(end - width, mask=unbounded).cast(self._end_type)
+
+
+def change_columns(change: Ints, rank: Ints, previous: Ints) -> dict[str, pa.Array]:
+    """The columns of changes: what changed, the new rank and the one before (0: NULL)."""
+    return {
+        "change": _CHANGES.take(pa.array(change)),
+        "rank": pa.array(rank, mask=rank == 0),
+        "previous_rank": pa.array(previous, mask=previous == 0),
+    }
 
 
 def _width(window: Window) -> int:
@@ -202,9 +215,8 @@ def _width(window: Window) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Changes as columns of (at, whose, change, rank, previous rank, id), where whose is
-    ``partition * queries + query``; and the numbers that may change with time (see
-    ``ChangeLog``)."""
+    """Changes as columns of (end, viewer, change, rank, previous rank, id), with the numbers that
+    may change while a record is shown. A viewer is ``partition * queries + query``."""
 
     table: Ints
     queries: int
@@ -212,10 +224,10 @@ class Changes:
 
 
 class ChangeLog:
-    """What each partition showed last to each query, and the changes from there.
+    """The latest snapshot of each partition and query, and the changes since.
 
-    ``changing`` numbers of a record may change while it is shown: its probability, or of an object
-    score, upper bound and whether it is certain.
+    ``changing`` is how many numbers of a record may change while it is shown: 1 for a probability,
+    3 for an object (score, upper bound and whether it is certain).
     """
 
     def __init__(self, *, changing: int = 0, queries: int = 1) -> None:
@@ -225,14 +237,13 @@ class ChangeLog:
         self._numbers = np.empty((changing, 0)) if changing else None
 
     def changes(self, reported: Snapshots, partitions: int, ids: int) -> Changes:
-        """The changes that the snapshots bring; a record that leaves has the numbers that it
-        showed."""
+        """The changes to these snapshots. A record that leaves has the numbers that it showed."""
         more = partitions * self.queries + 1 - len(self._from)
         if more > 0:
             self._from = np.concatenate((self._from, np.full(more, self._from[-1])))
         if reported.ask is not None:
-            whose = reported.partition * self.queries + reported.ask
-            reported = replace(reported, partition=whose)
+            viewer = reported.partition * self.queries + reported.ask
+            reported = replace(reported, partition=viewer)
         reported = reported.ordered(np.lexsort((reported.end, reported.partition)))
         if self._numbers is not None:
             return self._changing_numbers(reported, self._numbers, ids)
@@ -250,16 +261,16 @@ class ChangeLog:
     def _changing_numbers(self, reported: Snapshots, shown: Floats, ids: int) -> Changes:
         id = np.concatenate((self.shown, reported.id))
         numbers = np.concatenate((shown, _numbers_of(reported, len(shown))), axis=1)
-        kind = numbers[0]
-        if len(numbers) > 1:  # one number for each combination
-            kind = np.unique(numbers, axis=1, return_inverse=True)[1].ravel().astype(np.float64)
+        code = numbers[0]
+        if len(numbers) > 1:  # one code for each combination
+            code = np.unique(numbers, axis=1, return_inverse=True)[1].ravel().astype(np.float64)
         table, self._from, entries = diff_uncertain_snapshots(
             self._from,
             reported.partition,
             reported.end,
             reported.offset + len(self.shown),
             id,
-            kind,
+            code,
             np.zeros(ids, np.int64),
         )
         self.shown, self._numbers = id[entries], numbers[:, entries]
@@ -268,7 +279,7 @@ class ChangeLog:
         return Changes(table, self.queries, numbers[:, changed])
 
     def ask_for(self, queries: int) -> None:
-        """From now on there are so many queries; the new ones have been shown nothing."""
+        """Make room for so many queries. The new ones have been shown nothing."""
         count = np.diff(self._from).reshape(-1, self.queries)
         more = np.zeros((len(count), queries - self.queries), np.int64)
         every = np.concatenate((count, more), axis=1).ravel()
@@ -276,34 +287,37 @@ class ChangeLog:
         self.queries = queries
 
     def forget(self, query: int) -> None:
-        """A query was removed: it is shown nothing any more."""
+        """Forget what a removed query was shown."""
         count = np.diff(self._from)
-        mine = np.arange(len(count)) % self.queries == query
-        kept = np.repeat(~mine, count)
+        removed = np.arange(len(count)) % self.queries == query
+        kept = np.repeat(~removed, count)
         self.shown = self.shown[kept]
         if self._numbers is not None:
             self._numbers = self._numbers[:, kept]
-        self._from = np.concatenate(([0], np.cumsum(np.where(mine, 0, count))))
+        self._from = np.concatenate(([0], np.cumsum(np.where(removed, 0, count))))
 
-    def rename(self, places: Ints) -> None:
-        self.shown = places[self.shown]
+    def rename(self, new_ids: Ints) -> None:
+        self.shown = new_ids[self.shown]
 
     def showing(self, partitions: int) -> Bools:
         """Which partitions show anything."""
         shows = np.zeros(partitions, np.bool_)
-        mine = (np.diff(self._from) > 0).reshape(-1, self.queries)
-        shows[: len(mine)] = mine.any(axis=1)
+        by_query = (np.diff(self._from) > 0).reshape(-1, self.queries)
+        shows[: len(by_query)] = by_query.any(axis=1)
         return shows
 
     def keep_partitions(self, kept: Ints) -> None:
-        """Forget all partitions but these; the others must not show anything."""
-        count = np.diff(self._from).reshape(-1, self.queries)
-        known = kept[kept < len(count)]
-        self._from = np.concatenate(([0], np.cumsum(count[known].ravel())))
+        """Forget all partitions but these, with what they show."""
+        kept = kept[kept < (len(self._from) - 1) // self.queries]
+        groups = (kept[:, None] * self.queries + np.arange(self.queries)).ravel()
+        self._from, rows = regrouped(self._from, groups)
+        self.shown = self.shown[rows]
+        if self._numbers is not None:
+            self._numbers = self._numbers[:, rows]
 
     def state(self) -> dict[str, Any]:
-        known = {"from": self._from, "shown": self.shown}
-        return known if self._numbers is None else known | {"numbers": self._numbers}
+        state = {"from": self._from, "shown": self.shown}
+        return state if self._numbers is None else state | {"numbers": self._numbers}
 
     def restore(self, state: dict[str, Any]) -> None:
         sound.like(state, self.state(), "log")
@@ -315,10 +329,10 @@ class ChangeLog:
 
     def check(self, partitions: int, ids: int) -> None:
         """Refuse a log of partitions or records that are not there."""
-        known = len(self._from) - 1
-        sound.require(known % self.queries == 0, "log: some queries are missing")
-        sound.require(known <= partitions * self.queries, "log: partitions without values")
-        sound.offsets("log.from", self._from, known, len(self.shown))
+        viewers = len(self._from) - 1
+        sound.require(viewers % self.queries == 0, "log: some queries are missing")
+        sound.require(viewers <= partitions * self.queries, "log: partitions without values")
+        sound.offsets("log.from", self._from, viewers, len(self.shown))
         sound.within("log.shown", self.shown, 0, ids)
         if self._numbers is not None:
             fits = self._numbers.shape[1] == len(self.shown)

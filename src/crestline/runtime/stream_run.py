@@ -15,6 +15,7 @@ import pyarrow as pa
 from crestline.core import sound
 from crestline.core.errors import PlanError, StateError
 from crestline.core.sentinels import LONG_AGO
+from crestline.core.tables import REJECTS
 from crestline.core.window import counts_rows
 from crestline.language import Query, in_full
 from crestline.planner import Bundle, arrange
@@ -22,7 +23,7 @@ from crestline.planner.catalogue import reports_every_arrival
 from crestline.planner.shared import sharing_key
 from crestline.runtime.bundle_run import Admission, BundleRun
 from crestline.runtime.conforming import Uses, conformed, settled, widened
-from crestline.runtime.gate import REJECTS, CandidateMisfit
+from crestline.runtime.fitting import CandidateMisfit
 from crestline.runtime.metrics import Metrics
 from crestline.runtime.projection import Expressions
 from crestline.runtime.rehearsal import MANY, prepare

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from crestline.core.window import RangeWindow, counts_rows
 from crestline.language import Query
+from crestline.runtime.admitted import AdmittedBatch
 from crestline.runtime.candidates import Candidates
-from crestline.runtime.gate import AdmittedBatch
 from crestline.runtime.metrics import Metrics, WindowCount, WindowSample
 
 

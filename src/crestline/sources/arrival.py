@@ -1,4 +1,4 @@
-"""Files that are still to come."""
+"""Wait for files that do not exist yet."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from crestline.sources.files import find_files
 
 
 def wait_for_files(path: str | os.PathLike[str], stream: str, patience: float) -> list[str]:
-    """The files of a path as soon as there is one with a byte; SourceError after ``patience`` s."""
+    """The files of a path, once one is not empty; SourceError after ``patience`` seconds."""
     deadline = time.monotonic() + patience
     while True:
         try:

@@ -1,4 +1,4 @@
-"""What a stream is to the engine: a schema, and batches that can be read once."""
+"""A stream as the engine reads it: a schema, and batches that can be read once."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 from crestline.core.errors import SourceError
-from crestline.runtime.gate import REJECTS
-from crestline.runtime.lazily import duckdb_errors
+from crestline.core.tables import REJECTS
+from crestline.runtime.sql import duckdb_errors, first_line
 from crestline.sources.horizon import earliest_in, horizons, unknown
 
 #: Rows that a batch of a text file or a slice of a large table holds.
@@ -22,33 +22,33 @@ Read = Callable[[list[str]], Iterator[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A stream that can be read once. ``typed`` is false where types were only inferred from text.
-
-    ``read(columns)`` yields batches with at least those columns; ``rejects()`` tells, after the
-    last batch, what could not be read. ``rows`` is the number of records, if it is known.
-    ``horizons(column)`` tells, after each batch, a time that no event time to come is before.
-    ``variants`` are the schemas of its parts where they differ, and ``notes`` has a sentence for
-    each column whose type is not the same everywhere. ``spelled`` are the columns that only the
-    names of folders spell.
-    """
+    """A stream that can be read once."""
 
     schema: pa.Schema
+    #: False where types were only inferred from text.
     typed: bool
+    #: ``read(columns)`` yields batches with at least those columns.
     read: Read
+    #: The number of records, if it is known.
     rows: int | None = None
+    #: Called after the last batch: the records that could not be read.
     rejects: Callable[[], pa.Table] = REJECTS.empty_table
+    #: ``horizons(column)`` yields, after each batch, a time that no later event time is before.
     horizons: Callable[[str], Iterator[int]] = unknown
+    #: The schemas of its parts, where they differ.
     variants: Sequence[pa.Schema] = ()
+    #: A sentence for each column whose type differs between parts.
     notes: Mapping[str, str] = field(default_factory=dict)
+    #: The columns whose values are in the names of folders only.
     spelled: Sequence[str] = ()
 
     def notes_of(self, columns: Iterable[str]) -> list[str]:
-        """What is to be said of these columns."""
+        """The sentences on these columns."""
         return [self.notes[name] for name in columns if name in self.notes]
 
 
 def table_source(table: pa.Table, typed: bool = True) -> Source:
-    """A table in memory, in slices; the order of its times is known."""
+    """A table in memory, read in slices. Its horizons are known."""
 
     def read(columns: list[str]) -> Iterator[pa.Table]:
         chosen = table.select(columns)
@@ -69,16 +69,16 @@ def batch_source(schema: pa.Schema, batches: Iterable[pa.RecordBatch], stream: s
     def read(columns: list[str]) -> Iterator[pa.RecordBatch]:
         try:
             yield from batches
-        # What DuckDB finds once it reads reaches us through Arrow, as an error of Arrow's.
+        # An error that DuckDB meets while it reads arrives as one of Arrow's.
         except (*duckdb_errors(), OSError, pa.ArrowException) as error:
             raise unreadable(stream, error) from None
 
     return Source(schema, True, read)
 
 
-def holding(found: Source, needed: object) -> Source:
-    """The source, which refers to what it needs (a temporary folder) until it has been read."""
-    return replace(found, read=partial(_read_holding, found.read, needed))
+def holding(opened: Source, needed: object) -> Source:
+    """The source, with a reference to an object that it needs until it has been read."""
+    return replace(opened, read=partial(_read_holding, opened.read, needed))
 
 
 def _read_holding(read: Read, needed: object, columns: list[str]) -> Iterator[Any]:
@@ -86,7 +86,6 @@ def _read_holding(read: Read, needed: object, columns: list[str]) -> Iterator[An
 
 
 def unreadable(stream: str, error: Exception, file: str | None = None) -> SourceError:
-    """The error for a stream, or one of its files, of which a library says that it is broken."""
-    reason = str(error).split("\n")[0]
+    """The error for a stream, or one of its files, that a library could not read."""
     what = f"stream {stream!r}" if file is None else f"stream {stream!r}: {file}"
-    return SourceError(f"{what} cannot be read: {reason}")
+    return SourceError(f"{what} cannot be read: {first_line(error)}")

@@ -1,7 +1,7 @@
-"""Text that DuckDB cannot read as it lies there, copied into a temporary folder.
+"""Copies of text that DuckDB cannot read in place, in a temporary folder.
 
-DuckDB reads UTF-8, plain or compressed by gzip or zstd. Other encodings and compressions, a byte
-order mark before json, and standard input are copied first, a piece at a time.
+DuckDB reads UTF-8, plain or compressed by gzip or zstd. Files of other encodings and compressions,
+json after a byte order mark, and standard input are copied first, a piece at a time.
 """
 
 from __future__ import annotations
@@ -23,11 +23,8 @@ import pyarrow as pa
 
 from crestline.core.errors import SourceError
 from crestline.sources.base import unreadable
+from crestline.sources.endings import COMPRESSIONS, compression
 
-#: Endings of compressed files, with what they begin with.
-COMPRESSIONS = {
-    ".gz": b"\x1f\x8b", ".zst": b"\x28\xb5\x2f\xfd", ".bz2": b"BZh", ".xz": b"\xfd7zXZ",
-}  # fmt: skip
 _BY_DUCKDB = (".gz", ".zst")
 _BROKEN = (OSError, EOFError, lzma.LZMAError, zlib.error, pa.ArrowException)
 _PIECE, _START = 1 << 20, 1 << 16
@@ -44,7 +41,7 @@ class Scratch:
 
 @dataclass(frozen=True, slots=True)
 class StreamPath(os.PathLike[str]):
-    """A path with what else is known of it: how its text is encoded, what must not be removed."""
+    """A path with its encoding, and an object that must live as long as the path is used."""
 
     path: str
     encoding: str | None = None
@@ -56,25 +53,20 @@ class StreamPath(os.PathLike[str]):
 
 @dataclass(frozen=True, slots=True)
 class Copies:
-    """Files that DuckDB reads, and the folder of those that were copied."""
+    """Files that DuckDB can read, and the folder of those that were copied."""
 
     files: list[str]
     scratch: Scratch | None
 
 
-def compression(file: str) -> str:
-    """The ending that tells how a file is compressed, or nothing."""
-    return next((ending for ending in COMPRESSIONS if file.lower().endswith(ending)), "")
-
-
 def readable(files: list[str], stream: str, encoding: str | None, *, marked: bool) -> Copies:
-    """The files as DuckDB reads them; a byte order mark stays only in csv, which is ``marked``."""
+    """The files, or copies that DuckDB reads. Only ``marked`` ones may have a byte order mark."""
     scratch: Scratch | None = None
-    found = []
+    copies = []
     for number, file in enumerate(files):
         try:
-            with _opened(file) as given:
-                start = given.read(_START)
+            with _opened(file) as opened:
+                start = opened.read(_START)
             spelled = encoding
             if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
                 spelled = encoding or "utf-16"
@@ -82,26 +74,26 @@ def readable(files: list[str], stream: str, encoding: str | None, *, marked: boo
             if spelled is None and marked:
                 _check_header(start, file, stream)
             if spelled is None and not mark and compression(file) in ("", *_BY_DUCKDB):
-                found.append(file)
+                copies.append(file)
                 continue
             scratch = scratch or Scratch()
-            # Folders that spell columns stay part of the path.
+            # Folders that name columns and values stay part of the path.
             folders = [part for part in file.split(os.sep)[:-1] if "=" in part]
             folder = os.path.join(scratch.path, str(number), *folders)
             os.makedirs(folder)
             name = os.path.basename(file[: len(file) - len(compression(file))])
-            found.append(os.path.join(folder, name))
-            _copy(file, found[-1], spelled)
+            copies.append(os.path.join(folder, name))
+            _copy(file, copies[-1], spelled)
         except UnicodeError as error:
             raise SourceError(f"stream {stream!r}: {file} is not {spelled} text: {error}") from None
         except _BROKEN as error:
             raise unreadable(stream, error, file) from None
-    return Copies(found, scratch)
+    return Copies(copies, scratch)
 
 
 def _check_header(start: bytes, file: str, stream: str) -> None:
-    """Raise SourceError if the columns of a csv file are not named in UTF-8: DuckDB would take the
-    line for a bad record."""
+    """Raise SourceError if the header of a csv file is not UTF-8: DuckDB would take that line for a
+    bad record."""
     line, end, _ = start.partition(b"\n")
     try:
         (line if end else b"").decode()
@@ -110,16 +102,16 @@ def _check_header(start: bytes, file: str, stream: str) -> None:
 
 
 def _copy(file: str, target: str, encoding: str | None) -> None:
-    with _opened(file) as given, open(target, "wb") as out:
+    with _opened(file) as opened, open(target, "wb") as out:
         if encoding is None:
-            start = given.read(3)
+            start = opened.read(3)
             out.write(start.removeprefix(codecs.BOM_UTF8))
-            shutil.copyfileobj(given, out, _PIECE)
+            shutil.copyfileobj(opened, out, _PIECE)
             return
         decoder = codecs.getincrementaldecoder(encoding)()
         first = True
         while True:
-            piece = given.read(_PIECE)
+            piece = opened.read(_PIECE)
             text = decoder.decode(piece, final=not piece)
             if text and first:
                 text, first = text.removeprefix("\ufeff"), False
@@ -129,7 +121,7 @@ def _copy(file: str, target: str, encoding: str | None) -> None:
 
 
 def _opened(file: str, ending: str | None = None) -> Any:
-    """The bytes of a file, without the compression that its ending tells."""
+    """The bytes of a file, decompressed as its ending says."""
     ending = compression(file) if ending is None else ending
     if ending == ".gz":
         return gzip.open(file)
@@ -156,33 +148,32 @@ def checked_encoding(encoding: str) -> str:
 
 
 def standard_input(stream: str) -> StreamPath:
-    """Standard input up to its end, in a file that is named by what it begins with."""
-    given = getattr(sys.stdin, "buffer", None)
-    if given is None:
+    """All of standard input, copied to a file. Its first bytes decide the ending of the file."""
+    bytes_in = getattr(sys.stdin, "buffer", None)
+    if bytes_in is None:
         raise SourceError(f"stream {stream!r}: there is no standard input to read: give a path")
     scratch = Scratch()
     file = os.path.join(scratch.path, "stdin")
     with open(file, "wb") as out:
-        shutil.copyfileobj(given, out, _PIECE)
+        shutil.copyfileobj(bytes_in, out, _PIECE)
     try:
-        ending = _kind_of(file)
+        ending = _ending_for(file)
     except _BROKEN as error:
         raise unreadable(stream, error, "standard input") from None
     os.rename(file, file + ending)
     return StreamPath(file + ending, keeps=scratch)
 
 
-def _kind_of(file: str) -> str:
-    """The ending that a file of parquet, json lines, json or csv deserves by what is in it."""
-    with _opened(file, "") as given:
-        start = given.read(8)
+def _ending_for(file: str) -> str:
+    """The ending for a file of parquet, json lines, json or csv, by its first bytes."""
+    with _opened(file, "") as opened:
+        start = opened.read(8)
     if start.startswith(b"PAR1"):
         return ".parquet"
     ending = next((e for e, mark in COMPRESSIONS.items() if start.startswith(mark)), "")
-    with _opened(file, ending) as given:
-        start = given.read(_START)
+    with _opened(file, ending) as opened:
+        start = opened.read(_START)
     for mark in (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
         start = start.removeprefix(mark)
     start = start.replace(b"\0", b"").lstrip()  # every other byte of UTF-16
-    kind = {b"{": ".jsonl", b"[": ".json"}.get(start[:1], ".csv")
-    return kind + ending
+    return {b"{": ".jsonl", b"[": ".json"}.get(start[:1], ".csv") + ending

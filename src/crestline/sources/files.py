@@ -1,4 +1,4 @@
-"""Paths: the files that a file, a folder, a glob or a list of them stands for."""
+"""The files that a path means: a file, a folder, a glob or a list of them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ import pyarrow as pa
 
 from crestline.core.errors import SourceError
 from crestline.sources.base import Source, holding, table_source
-from crestline.sources.copies import StreamPath, compression
+from crestline.sources.copies import StreamPath
+from crestline.sources.endings import FORMATS, TEXT, ending_of
 
-_TEXT_FORMATS = (".csv", ".tsv", ".jsonl", ".ndjson", ".json")
-_FORMATS = (".parquet", ".pq", *_TEXT_FORMATS)
 _KINDS = "parquet, csv or json lines file"
 
 
@@ -24,13 +23,13 @@ def path_source(paths: Sequence[str | os.PathLike[str]], stream: str) -> Source:
     files = [file for path in paths for file in find_files(os.fspath(path), stream)]
     endings = {ending_of(file) for file in files}
     if len(endings) > 1:
-        given = ", ".join(os.fspath(path) for path in paths)
+        names = ", ".join(os.fspath(path) for path in paths)
         raise SourceError(
-            f"stream {stream!r}: {given} mixes {', '.join(sorted(endings))} files:"
+            f"stream {stream!r}: {names} mixes {', '.join(sorted(endings))} files:"
             " name one kind with a glob, such as folder/*.parquet"
         )
     ending = endings.pop()
-    if ending not in _TEXT_FORMATS:
+    if ending not in TEXT:
         from crestline.sources.parquet import parquet_source
 
         return holding(parquet_source(files, stream), paths)
@@ -49,33 +48,33 @@ def encoding_of(paths: Iterable[object]) -> str | None:
 
 
 def find_files(path: str, stream: str) -> list[str]:
-    """The files that a path, folder or glob stands for, by name; hidden ones are left out."""
+    """The files of a path, folder or glob, by name; hidden ones are left out."""
     if "://" in path:
         raise SourceError(
             f"stream {stream!r}: {path} is not on this machine, and object stores and web addresses"
             " are not read yet: copy it here first, or give what pyarrow.dataset.dataset(...) opens"
         )
     if os.path.isdir(path):
-        found = [str(p) for p in Path(path).rglob("*") if p.is_file()]
-        found = [file for file in found if ending_of(file) in _FORMATS]
+        files = [str(p) for p in Path(path).rglob("*") if p.is_file()]
+        files = [file for file in files if ending_of(file) in FORMATS]
     elif os.path.exists(path):
-        found = [path]
+        files = [path]
     else:
-        found = [file for file in glob.glob(path, recursive=True) if os.path.isfile(file)]
-    found = sorted(f for f in found if not os.path.basename(f).startswith((".", "_")))
-    if not found:
+        files = [file for file in glob.glob(path, recursive=True) if os.path.isfile(file)]
+    files = sorted(f for f in files if not os.path.basename(f).startswith((".", "_")))
+    if not files:
         raise SourceError(f"stream {stream!r}: {_nothing_at(path)}")
-    for file in found:
-        if ending_of(file) not in _FORMATS:
+    for file in files:
+        if ending_of(file) not in FORMATS:
             raise SourceError(
                 f"stream {stream!r}: cannot tell what {file} is: its name must end in one of"
-                f" {', '.join(_FORMATS)}"
+                f" {', '.join(FORMATS)}"
             )
-    return found
+    return files
 
 
 def _nothing_at(path: str) -> str:
-    """Why no file was found, and what is there instead."""
+    """Why no file was found, and what the path has instead."""
     if os.path.isdir(path):
         names = sorted(os.listdir(path))
         some = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
@@ -90,8 +89,3 @@ def _nothing_at(path: str) -> str:
     close = get_close_matches(name, os.listdir(folder or "."), n=1, cutoff=0.75)
     advice = f": did you mean {os.path.join(folder, close[0])}?" if close else ""
     return f"there is no file or folder {path}{advice}"
-
-
-def ending_of(file: str) -> str:
-    """The ending that tells the format of a file, below that of its compression."""
-    return os.path.splitext(file[: len(file) - len(compression(file))])[1].lower()

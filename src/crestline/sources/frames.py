@@ -1,4 +1,4 @@
-"""Frames in memory, known by what they can do: nothing here imports pandas, Polars or others.
+"""Frames in memory, recognised by their methods: nothing here imports pandas or Polars.
 
 ===========================================  =====================================================
 Arrow tables, batches, readers, datasets     as they are
@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from crestline.core.errors import SourceError
-from crestline.runtime.lazily import duckdb_errors
+from crestline.runtime.sql import duckdb_errors
 from crestline.sources.base import BATCH_ROWS, Source, batch_source, table_source, unreadable
 from crestline.sources.records import UNFIT, column, numpy_column
 
@@ -28,7 +28,7 @@ _NOT_OF_ARROW = ("Object", "Int128", "UInt128")
 
 
 def frame_source(data: Any, stream: str) -> Source | None:
-    """A frame, ready to be read; None if the data is none."""
+    """The source of a frame; None if the data is no frame."""
     if isinstance(data, pa.Table | pa.RecordBatch):
         return table_source(pa.table(data) if isinstance(data, pa.RecordBatch) else data)
     if isinstance(data, pa.RecordBatchReader):
@@ -66,13 +66,13 @@ def _from_library(data: Any, stream: str) -> Source | None:
 
 
 def lazy_frames(data: Any, stream: str) -> Iterator[Any] | None:
-    """The frames that a Polars LazyFrame computes, one after the other; None for anything else."""
+    """The frames that a Polars LazyFrame computes, one after another; None for other data."""
     if not (type(data).__module__.startswith("polars.") and hasattr(data, "collect_batches")):
         return None
 
     def frames() -> Iterator[Any]:
         try:
-            yield data.limit(0).collect()  # has the columns, even if no record follows
+            yield data.limit(0).collect()  # its columns, even if there is no record
             yield from data.collect_batches(chunk_size=BATCH_ROWS)
         except Exception as error:  # whatever Polars meets while it computes
             raise unreadable(stream, error) from error
@@ -81,7 +81,7 @@ def lazy_frames(data: Any, stream: str) -> Iterator[Any] | None:
 
 
 def column_source(columns: Mapping[Any, Any], stream: str) -> Source:
-    """A dictionary of columns, which have one length."""
+    """A dictionary of columns; SourceError if their lengths differ."""
     lengths = {name: len(values) for name, values in columns.items()}
     for name, length in lengths.items():
         first = next(iter(lengths))
@@ -96,7 +96,7 @@ def column_source(columns: Mapping[Any, Any], stream: str) -> Source:
 
 
 def is_column(values: Any) -> bool:
-    """Whether a value of a dictionary can be a column: a sequence that is no text."""
+    """Whether a value of a dictionary can be a column: a sequence other than a text."""
     if isinstance(values, str | bytes | bytearray | Mapping) or not hasattr(values, "__len__"):
         return False
     return getattr(values, "ndim", 1) > 0 and hasattr(values, "__getitem__")
@@ -140,8 +140,8 @@ def _from_dataset(data: Any, stream: str) -> Source:
 
 
 def _from_polars(frame: Any) -> Source:
-    """A data frame; columns of types that Arrow lacks are read as those of dictionaries."""
-    odd = [name for name, kind in frame.schema.items() if str(kind) in _NOT_OF_ARROW]
+    """A data frame. Columns of types that Arrow lacks are read value by value."""
+    odd = [name for name, dtype in frame.schema.items() if str(dtype) in _NOT_OF_ARROW]
     table = pa.table(frame.drop(odd))
     for name in odd:
         table = table.append_column(name, column(frame[name].to_list()))
@@ -149,7 +149,7 @@ def _from_polars(frame: Any) -> Source:
 
 
 def _from_pandas(frame: Any) -> Source:
-    """A data frame; columns of mixed objects are read as those of dictionaries."""
+    """A data frame. Columns of mixed objects are read value by value."""
     if frame.ndim == 1:
         raise TypeError("a Series")
     names = frame.index.names
@@ -159,9 +159,9 @@ def _from_pandas(frame: Any) -> Source:
         return table_source(pa.Table.from_pandas(frame, preserve_index=False))
     except UNFIT:
         pass
-    found = [_pandas_column(frame.iloc[:, place]) for place in range(frame.shape[1])]
-    table = pa.table([array for array, _ in found], names=[str(name) for name in frame.columns])
-    return table_source(table, typed=all(typed for _, typed in found))
+    columns = [_pandas_column(frame.iloc[:, i]) for i in range(frame.shape[1])]
+    table = pa.table([array for array, _ in columns], names=[str(name) for name in frame.columns])
+    return table_source(table, typed=all(typed for _, typed in columns))
 
 
 def _pandas_column(series: Any) -> tuple[pa.Array | pa.ChunkedArray, bool]:
@@ -169,6 +169,6 @@ def _pandas_column(series: Any) -> tuple[pa.Array | pa.ChunkedArray, bool]:
     try:
         return pa.array(series, from_pandas=True), True
     except UNFIT:
-        missing = series.isna().to_list()
-        values = [None if no else v for v, no in zip(series.to_list(), missing, strict=True)]
+        nulls = series.isna().to_list()
+        values = [None if null else v for v, null in zip(series.to_list(), nulls, strict=True)]
         return column(values), False

@@ -1,11 +1,11 @@
-"""Files that grow: what is new in them since the last look, portion by portion.
+"""Files that grow: the new records since the last portion.
 
-A text file that is named by itself is followed as ``tail -f`` does: a line is read once its line
-end is there. Of a folder or a glob each file is read once, when it is seen first.
+A single text file is followed as ``tail -f`` does: a line is read once it has its line end. In a
+folder or a glob each file is read once, when it is first seen.
 
-DuckDB infers types from each portion, and a portion may be a single line. So what was text stays
-text (``007`` is an id, not a number), a value that does not fit a type known before sets its record
-aside, and numbers widen from portion to portion as they do between files.
+DuckDB infers types from each portion, and a portion may be a single line. So a column of text stays
+text (``007`` is an id, not a number), a record is rejected if a value does not fit the type of the
+portions before, and numbers widen from portion to portion as they do between files.
 """
 
 from __future__ import annotations
@@ -20,48 +20,50 @@ import duckdb
 import pyarrow as pa
 
 from crestline.core.errors import SourceError
-from crestline.runtime.gate import REJECTS
-from crestline.sources import BATCH_ROWS, Source, find_files, source
+from crestline.core.tables import REJECTS
+from crestline.runtime.sql import connect, quoted_names, quoted_text
+from crestline.sources.base import BATCH_ROWS, Source, unreadable
+from crestline.sources.endings import CSV, LINES
+from crestline.sources.files import find_files
+from crestline.sources.opening import source
 from crestline.sources.text import csv_rejects
 
-_CSV = (".csv", ".tsv")
-_LINES = (*_CSV, ".jsonl", ".ndjson")
 #: Bytes of a portion, at most, unless a single line is longer.
 _PORTION = 1 << 25
-#: Bytes after which a quote that nothing closes no longer holds lines back.
+#: Bytes after which lines behind an open quote are read nevertheless.
 _PATIENCE = 1 << 20
 _NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UBIGINT", "FLOAT", "DOUBLE")
 
 
 class Growing(Protocol):
-    """A stream that grows; ``position`` and what it restores are plain JSON values."""
+    """A stream that grows."""
 
     def more(self) -> Source | None:
-        """The next records that have not been taken yet, if there are any."""
+        """The next records, if there are any."""
 
     def position(self) -> dict[str, Any]:
-        """What has been taken, for ``growing``."""
+        """How far the stream was read, as plain JSON values for ``growing``."""
 
     def left(self) -> str | None:
-        """What cannot be taken yet, in a sentence."""
+        """A sentence on data that cannot be read yet."""
 
 
 def growing(
     path: str, stream: str, scratch: Path, position: dict[str, Any] | None = None
 ) -> Growing:
-    """What a path stands for; ``scratch`` is a folder for portions, ``position`` where to go on."""
+    """The stream of a path. ``scratch`` is a folder for portions, ``position`` where to go on."""
     if grows_by_lines(path):
         return _GrowingFile(path, stream, scratch / "portion", position)
     return _GrowingFolder(path, stream, position)
 
 
 def grows_by_lines(path: str) -> bool:
-    """Whether a path names one file of lines, to which others may be appended.
+    """Whether a path names one file, to which lines may be appended.
 
     >>> grows_by_lines("new.jsonl"), grows_by_lines("new.csv.gz"), grows_by_lines("folder/*.csv")
     (True, False, False)
     """
-    if os.path.splitext(path)[1].lower() not in _LINES:
+    if os.path.splitext(path)[1].lower() not in LINES:
         return False
     return os.path.isfile(path) or not (os.path.exists(path) or glob.has_magic(path))
 
@@ -73,18 +75,18 @@ class _GrowingFile:
         self, path: str, stream: str, portion: Path, position: dict[str, Any] | None
     ) -> None:
         self._path, self._stream, self._portion = path, stream, portion
-        self._csv = path.lower().endswith(_CSV)
-        known = position or {"offset": 0, "file": None, "rows": 0, "texts": None}
-        self._offset: int = known["offset"]
-        self._file: list[int] | None = known["file"]
-        self._rows: int = known["rows"]
-        self._texts = _Texts(stream, self._csv, known["texts"])
+        self._csv = path.lower().endswith(CSV)
+        position = position or {"offset": 0, "file": None, "rows": 0, "texts": None}
+        self._offset: int = position["offset"]
+        self._file: list[int] | None = position["file"]
+        self._rows: int = position["rows"]
+        self._texts = _Texts(stream, self._csv, position["texts"])
         self._held = 0
 
     def position(self) -> dict[str, Any]:
         return {
             "offset": self._offset, "file": self._file, "rows": self._rows,
-            "texts": self._texts.known(),
+            "texts": self._texts.state(),
         }  # fmt: skip
 
     def left(self) -> str | None:
@@ -107,7 +109,7 @@ class _GrowingFile:
         return given
 
     def _lines(self) -> bytes:
-        """Complete lines after the last that was taken; of csv, at first a header and a record."""
+        """The complete lines that were not read yet. Csv begins with a header and a record."""
         try:
             with open(self._path, "rb") as file:
                 self._check(os.fstat(file.fileno()))
@@ -128,7 +130,7 @@ class _GrowingFile:
         return text[:end]
 
     def _check(self, found: os.stat_result) -> None:
-        """Raise SourceError if this is not the file of before with something appended."""
+        """Raise SourceError unless this is the same file, with lines appended or not."""
         identity = [found.st_dev, found.st_ino]
         if self._file is None:
             self._file = identity
@@ -141,7 +143,7 @@ class _GrowingFile:
 
 
 def _outside_quotes(text: bytes, end: int) -> int:
-    """The last line end before ``end`` that no quotes stand around.
+    """The position after the last line end up to ``end`` that is not inside quotes.
 
     >>> _outside_quotes(b'a,1\\n"b\\nc', 7), _outside_quotes(b'a,1\\n"b\\nc",2\\n', 13)
     (4, 13)
@@ -157,15 +159,15 @@ class _GrowingFolder:
 
     def __init__(self, path: str, stream: str, position: dict[str, Any] | None) -> None:
         self._path, self._stream = path, stream
-        known = position or {"taken": [], "texts": None}
-        self._taken: dict[str, None] = dict.fromkeys(known["taken"])
+        position = position or {"taken": [], "texts": None}
+        self._taken: dict[str, None] = dict.fromkeys(position["taken"])
         self._waiting: list[str] = []
         self._texts: dict[bool, _Texts] = {}
-        for csv, texts in (known["texts"] or {}).items():
+        for csv, texts in (position["texts"] or {}).items():
             self._texts[csv == "csv"] = _Texts(stream, csv == "csv", texts)
 
     def position(self) -> dict[str, Any]:
-        texts = {"csv" if csv else "json": texts.known() for csv, texts in self._texts.items()}
+        texts = {"csv" if csv else "json": texts.state() for csv, texts in self._texts.items()}
         return {"taken": list(self._taken), "texts": texts}
 
     def left(self) -> str | None:
@@ -178,9 +180,9 @@ class _GrowingFolder:
             file = self._waiting.pop(0)
             self._taken[file] = None
             ending = os.path.splitext(file.removesuffix(".gz"))[1].lower()
-            if ending not in _LINES:
+            if ending not in LINES:
                 return source(file, self._stream)
-            csv = ending in _CSV
+            csv = ending in CSV
             texts = self._texts.setdefault(csv, _Texts(self._stream, csv, None))
             return texts.open(file, file, 0)
         return None
@@ -188,75 +190,72 @@ class _GrowingFolder:
     def _new(self) -> list[str]:
         try:
             files = find_files(self._path, self._stream)
-        except SourceError:  # all that was there has been taken away
+        except SourceError:  # all files were removed
             return []
         return [f for f in files if f not in self._taken and os.path.getsize(f)]
 
 
 class _Texts:
-    """How the text of a stream is read: the dialect of csv, and the types found so far."""
+    """How the text of a stream is read: the dialect of csv, and the types inferred so far."""
 
-    def __init__(self, stream: str, csv: bool, known: dict[str, Any] | None) -> None:
+    def __init__(self, stream: str, csv: bool, state: dict[str, Any] | None) -> None:
         self._stream, self._csv = stream, csv
-        known = known or {"dialect": "", "types": {}, "header": ""}
-        self._dialect: str = known["dialect"]
-        self._types: dict[str, str] = dict(known["types"])
-        #: The lines up to the names of columns; they stand before every portion.
-        self.header: bytes = known["header"].encode("latin-1")
+        state = state or {"dialect": "", "types": {}, "header": ""}
+        self._dialect: str = state["dialect"]
+        self._types: dict[str, str] = dict(state["types"])
+        #: The lines up to the names of columns. Every portion begins with them.
+        self.header: bytes = state["header"].encode("latin-1")
         self._header_lines = 0
 
-    def known(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
         return {
             "dialect": self._dialect, "types": self._types,
             "header": self.header.decode("latin-1"),
         }  # fmt: skip
 
     def keep_header(self, first: bytes) -> int:
-        """Remember the header of the first portion; how many lines it has."""
+        """Keep the header of the first portion; return how many lines it has."""
         self.header = b"".join(first.splitlines(keepends=True)[: self._header_lines])
         return self._header_lines
 
     def open(self, file: str, name: str, rows_before: int) -> Source:
-        """The records of a file, in types that fit those found before."""
-        connection = duckdb.connect()
-        connection.execute("SET TimeZone = 'UTC'")
+        """The records of a file, in the types inferred before where they fit."""
+        connection = connect()
         try:
             scan = self._scan(connection, file)
             schema = connection.sql(f"SELECT * FROM {scan} LIMIT 0").to_arrow_table().schema
         except duckdb.Error as error:
-            reason = str(error).split("\n")[0]
-            raise SourceError(f"stream {self._stream!r}: {name} cannot be read: {reason}") from None
+            raise unreadable(self._stream, error, name) from None
 
         def read(columns: list[str]) -> Iterator[pa.RecordBatch]:
-            chosen = ", ".join(_quoted(column) for column in columns)
             try:
-                found = connection.sql(f"SELECT {chosen} FROM {scan}")
-                yield from found.to_arrow_reader(BATCH_ROWS)
+                rows = connection.sql(f"SELECT {quoted_names(columns)} FROM {scan}")
+                yield from rows.to_arrow_reader(BATCH_ROWS)
             except (duckdb.Error, OSError, pa.ArrowException) as error:
-                reason = str(error).split("\n")[0]
-                told = f"stream {self._stream!r}: {name} cannot be read: {reason}"
-                raise SourceError(told) from None
+                raise unreadable(self._stream, error, name) from None
 
         def rejects() -> pa.Table:
-            found = csv_rejects(connection, self._stream) if self._csv else REJECTS.empty_table()
-            rows = pa.array([row + rows_before for row in found["row"].to_pylist()], pa.int64())
-            place = found.schema.get_field_index("row")
-            return found.set_column(place, found.schema.field(place), rows)
+            if not self._csv:
+                return REJECTS.empty_table()
+            rejected = csv_rejects(connection, self._stream)
+            rows = pa.array([row + rows_before for row in rejected["row"].to_pylist()], pa.int64())
+            index = REJECTS.get_field_index("row")
+            return rejected.set_column(index, REJECTS.field(index), rows)
 
         return Source(schema=schema, typed=False, read=read, rejects=rejects)
 
     def _scan(self, connection: duckdb.DuckDBPyConnection, file: str) -> str:
-        """What DuckDB reads, with the types of the columns; sniffs the dialect at first."""
-        name = _literal(file)
+        """The table function that reads the file; the first call sniffs the dialect."""
+        name = quoted_text(file)
         if not self._csv:
             lines = f"{name}, format = 'newline_delimited', ignore_errors = true"
             self._learn(connection, f"read_json({lines})")
             return f"read_json({lines}, columns = {self._columns()})"
         if not self._dialect:
             sniffed = connection.sql(f"SELECT * FROM sniff_csv({name}, store_rejects = true)")
-            found = sniffed.to_arrow_table().to_pylist()[0]
-            self._dialect = _dialect(found)
-            self._header_lines = found["SkipRows"] + found["HasHeader"]
+            properties = sniffed.to_arrow_table().to_pylist()[0]
+            self._dialect = _dialect(properties)
+            self._header_lines = properties["SkipRows"] + properties["HasHeader"]
         self._learn(connection, f"read_csv({name}, store_rejects = true, {self._dialect})")
         return (
             f"read_csv({name}, store_rejects = true, auto_detect = false, {self._dialect},"
@@ -264,42 +263,42 @@ class _Texts:
         )
 
     def _learn(self, connection: duckdb.DuckDBPyConnection, scan: str) -> None:
-        """Take the types that DuckDB infers as far as they fit those known."""
+        """Infer the types of a portion; keep those that the types before can become."""
         try:
-            found = connection.sql(f"DESCRIBE SELECT * FROM {scan}").fetchall()
+            inferred = connection.sql(f"DESCRIBE SELECT * FROM {scan}").fetchall()
         except duckdb.Error:
             if not self._types:
                 raise
-            return  # the lines will be set aside
+            return  # the lines will be rejected
         if not self._types:
-            self._types = {column: kind for column, kind, *_ in found}
+            self._types = {column: dtype for column, dtype, *_ in inferred}
             return
-        for column, kind, *_ in found:
+        for column, dtype, *_ in inferred:
             if column in self._types:
-                self._types[column] = _fitting(self._types[column], kind)
+                self._types[column] = _fitting(self._types[column], dtype)
 
     def _columns(self) -> str:
-        kinds = (f"{_literal(name)}: {_literal(kind)}" for name, kind in self._types.items())
-        return "{" + ", ".join(kinds) + "}"
+        pairs = (f"{quoted_text(name)}: {quoted_text(t)}" for name, t in self._types.items())
+        return "{" + ", ".join(pairs) + "}"
 
 
-def _dialect(found: dict[str, Any]) -> str:
-    """What was sniffed as arguments of ``read_csv``. Quotes may come later, so they are allowed."""
+def _dialect(sniffed: dict[str, Any]) -> str:
+    """The arguments of ``read_csv`` for a sniffed dialect. Quotes may come later: allow them."""
     marks = {
-        "delim": found["Delimiter"],
-        "quote": '"' if found["Quote"] == "(empty)" else found["Quote"],
-        "escape": '"' if found["Escape"] == "(empty)" else found["Escape"],
-        "comment": "" if found["Comment"] == "(empty)" else found["Comment"],
-        "dateformat": found["DateFormat"],
-        "timestampformat": found["TimestampFormat"],
+        "delim": sniffed["Delimiter"],
+        "quote": '"' if sniffed["Quote"] == "(empty)" else sniffed["Quote"],
+        "escape": '"' if sniffed["Escape"] == "(empty)" else sniffed["Escape"],
+        "comment": "" if sniffed["Comment"] == "(empty)" else sniffed["Comment"],
+        "dateformat": sniffed["DateFormat"],
+        "timestampformat": sniffed["TimestampFormat"],
     }
-    told = [f"{name} = {_literal(mark)}" for name, mark in marks.items() if mark]
-    header = str(found["HasHeader"]).lower()
-    return ", ".join([*told, f"skip = {found['SkipRows']}", f"header = {header}"])
+    arguments = [f"{name} = {quoted_text(mark)}" for name, mark in marks.items() if mark]
+    header = str(sniffed["HasHeader"]).lower()
+    return ", ".join([*arguments, f"skip = {sniffed['SkipRows']}", f"header = {header}"])
 
 
 def _fitting(known: str, seen: str) -> str:
-    """The type in which a portion is read, of what is known and what was inferred from it.
+    """The type in which a portion is read: the type before, or a wider one inferred from it.
 
     >>> _fitting("VARCHAR", "BIGINT"), _fitting("BIGINT", "DOUBLE"), _fitting("DOUBLE", "VARCHAR")
     ('VARCHAR', 'DOUBLE', 'DOUBLE')
@@ -307,14 +306,6 @@ def _fitting(known: str, seen: str) -> str:
     numbers = known in _NUMBERS and seen in _NUMBERS
     finer = known == "DATE" and seen.startswith("TIMESTAMP")
     return seen if numbers or finer or known == '"NULL"' else known
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 __all__ = ["Growing", "growing", "grows_by_lines"]

@@ -1,4 +1,4 @@
-"""Columns that folders spell: ``year=2024/region=north/part.parquet``."""
+"""Columns in the names of folders: ``year=2024/region=north/part.parquet``."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
+from crestline.runtime.sql import quoted_text
+
 #: The value of a folder whose records have NULL in the column.
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 _DUCKDB = {pa.int64(): "BIGINT", pa.date32(): "DATE", pa.string(): "VARCHAR"}
@@ -18,15 +20,15 @@ _DUCKDB = {pa.int64(): "BIGINT", pa.date32(): "DATE", pa.string(): "VARCHAR"}
 
 @dataclass(frozen=True, slots=True)
 class Partitions:
-    """The columns that the folders of files spell, and their values for each file."""
+    """The columns in the names of folders, and their values for each file."""
 
     schema: pa.Schema
     values: list[dict[str, Any]]
 
     @classmethod
     def of(cls, files: Sequence[str]) -> Partitions:
-        """A column is a whole number or a date if each of its values is written like one, else a
-        text. There are none unless all files have the same."""
+        """The columns that all files have. A column has integers or dates if each of its values is
+        written like one, else texts."""
         spelled = [_spelled(file) for file in files]
         if not spelled or any(list(each) != list(spelled[0]) for each in spelled):
             return cls(pa.schema([]), [{} for _ in files])
@@ -35,17 +37,15 @@ class Partitions:
         return cls(schema, pa.table(columns).to_pylist() if columns else [{} for _ in files])
 
     def without(self, names: Sequence[str]) -> Partitions:
-        """Those that the files themselves do not have: what is in a file counts."""
-        held = {name.casefold() for name in names}
-        return Partitions(
-            pa.schema([field for field in self.schema if field.name.casefold() not in held]),
-            self.values,
-        )
+        """The columns but for these: a column of the files themselves counts."""
+        left_out = {name.casefold() for name in names}
+        fields = [field for field in self.schema if field.name.casefold() not in left_out]
+        return Partitions(pa.schema(fields), self.values)
 
     @property
     def duckdb_types(self) -> str:
         """The columns as DuckDB's option ``hive_types`` takes them."""
-        types = [f"{_quoted(f.name)}: {_DUCKDB[f.type]}" for f in self.schema]
+        types = [f"{quoted_text(f.name)}: {_DUCKDB[f.type]}" for f in self.schema]
         return "{" + ", ".join(types) + "}"
 
 
@@ -56,16 +56,12 @@ def _spelled(file: str) -> dict[str, str | None]:
 
 
 def _typed(values: list[str | None]) -> pa.Array:
-    """The values as whole numbers or dates, if that leaves their spelling as it is."""
-    for read, kind in ((int, pa.int64()), (date.fromisoformat, pa.date32())):
+    """The values as integers or dates, if their spelling is the usual one."""
+    for parse, dtype in ((int, pa.int64()), (date.fromisoformat, pa.date32())):
         try:
-            found = [None if value is None else read(value) for value in values]
-            if all(v is None or str(v) == text for v, text in zip(found, values, strict=True)):
-                return pa.array(found, kind)
+            parsed = [None if value is None else parse(value) for value in values]
+            if all(v is None or str(v) == text for v, text in zip(parsed, values, strict=True)):
+                return pa.array(parsed, dtype)
         except (ValueError, OverflowError):
             continue
     return pa.array(values, pa.string())
-
-
-def _quoted(name: str) -> str:
-    return "'" + name.replace("'", "''") + "'"

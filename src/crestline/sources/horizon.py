@@ -1,14 +1,14 @@
-"""How far results can be told while a stream is read: the earliest event time still to come.
+"""Horizons of a stream: after each batch, a time that no later event time is before.
 
-In a bounded run without LATENESS every record counts, in whatever order the records lie. A result
-is then due once no record to come can be part of it. What is known about the times to come:
+In a bounded run without LATENESS every record counts, in whatever order the records come. A result
+is due once no later record can be part of it. What is known about later times:
 
 =============  ===================================================================================
-data           after a batch, no record to come is before
+data           the horizon after a batch
 =============  ===================================================================================
-a table        the smallest time of the batches that follow: one look at the column finds it
+a table        the smallest time of the batches that follow: one scan of the column finds it
 parquet files  the smallest time of the row groups that follow, by their statistics
-other streams  nothing is known until the end
+other streams  none until the end
 =============  ===================================================================================
 """
 
@@ -35,12 +35,12 @@ _STORED_UNITS = {"milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"
 
 
 def unknown(column: str) -> Iterator[int]:
-    """The horizons of a stream of which nothing is known."""
+    """The horizons of a stream without known ones."""
     return repeat(LONG_AGO)
 
 
 def horizons(earliest: Iterable[int]) -> Iterator[int]:
-    """From the earliest time of each batch: after each, the earliest time still to come.
+    """After each batch, the earliest time of the batches that follow.
 
     >>> horizon = horizons([3, 8, 5])
     >>> next(horizon), next(horizon), next(horizon) == NEVER
@@ -59,42 +59,41 @@ def earliest_in(times: pa.ChunkedArray) -> int:
     >>> earliest_in(pa.chunked_array([pa.array([7, None, 5], pa.timestamp("ms"))]))
     5000
     """
-    kind = times.type
-    if not (pa.types.is_timestamp(kind) or pa.types.is_date(kind)):
+    dtype = times.type
+    if not (pa.types.is_timestamp(dtype) or pa.types.is_date(dtype)):
         return LONG_AGO
     smallest = pc.min(times)
     if not smallest.is_valid:
         return NEVER
-    if pa.types.is_date32(kind):
+    if pa.types.is_date32(dtype):
         return _in_range(smallest.value * _PER_DAY)
-    return _microseconds(smallest.value, "ms" if pa.types.is_date64(kind) else kind.unit)
+    return _microseconds(smallest.value, "ms" if pa.types.is_date64(dtype) else dtype.unit)
 
 
 def earliest_by_statistics(metadata: FileMetaData, column: str) -> list[int]:
-    """The smallest event time of each row group, in microseconds; LONG_AGO where the file does not
-    tell."""
-    places = range(metadata.num_columns)
-    place = next((i for i in places if metadata.schema.column(i).path == column), None)
+    """The smallest event time of each row group, in microseconds; LONG_AGO without statistics."""
+    columns = range(metadata.num_columns)
+    index = next((i for i in columns if metadata.schema.column(i).path == column), None)
     groups = range(metadata.num_row_groups)
-    if place is None:
+    if index is None:
         return [LONG_AGO for _ in groups]
-    kind = json.loads(metadata.schema.column(place).logical_type.to_json())
-    return [_earliest_in_group(metadata.row_group(g), place, kind) for g in groups]
+    dtype = json.loads(metadata.schema.column(index).logical_type.to_json())
+    return [_earliest_in_group(metadata.row_group(g), index, dtype) for g in groups]
 
 
-def _earliest_in_group(group: RowGroupMetaData, place: int, kind: dict[str, str]) -> int:
+def _earliest_in_group(group: RowGroupMetaData, index: int, dtype: dict[str, str]) -> int:
     if group.num_rows == 0:
         return NEVER
-    statistics = group.column(place).statistics
+    statistics = group.column(index).statistics
     if statistics is None:
         return LONG_AGO
     if not statistics.has_min_max:
         only_nulls = statistics.has_null_count and statistics.null_count == group.num_rows
         return NEVER if only_nulls else LONG_AGO
-    if kind["Type"] == "Date":
+    if dtype["Type"] == "Date":
         return _in_range(statistics.min_raw * _PER_DAY)
-    if kind["Type"] == "Timestamp" and kind["timeUnit"] in _STORED_UNITS:
-        return _microseconds(statistics.min_raw, _STORED_UNITS[kind["timeUnit"]])
+    if dtype["Type"] == "Timestamp" and dtype["timeUnit"] in _STORED_UNITS:
+        return _microseconds(statistics.min_raw, _STORED_UNITS[dtype["timeUnit"]])
     return LONG_AGO
 
 

@@ -1,12 +1,12 @@
 """Several inputs of one query as one stream: ``FROM a, b, c`` with COMBINE.
 
-A record takes its place at the largest event time that its own input has reached by then, itself
+The position of a record is the largest event time that its own input has reached, the record
 included. So the inputs interleave by event time, and a record is late in the merged stream exactly
-if it is late within its own input: what stands before it has no later time than its input has seen.
-Records that take no part (WHERE, values that are none) do not move the time of their input, as they
-do not move a watermark. Places that are equal go by the order of the inputs.
+if it is late within its own input: no record before it has a later time than its input has reached.
+Records that take no part (WHERE, bad values) do not advance the time of their input, as they do not
+advance a watermark. Records of equal positions are in the order of the inputs.
 
-Of each input one batch is held at a time, whatever its length.
+One batch of each input is held at a time, whatever its length.
 """
 
 from __future__ import annotations
@@ -15,33 +15,30 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from itertools import repeat
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from crestline.core.errors import SourceError
 from crestline.core.sentinels import LONG_AGO
+from crestline.core.tables import REJECTS
 from crestline.language import Expression, Query
 from crestline.language.tokens import quoted_name
+from crestline.runtime.columns import as_floats, floored
 from crestline.runtime.fitting import bare_type, fit, is_number, read_texts, wider
-from crestline.runtime.gate import REJECTS
-from crestline.runtime.projection import closed_connection, compute, resolve
+from crestline.runtime.projection import resolve
+from crestline.runtime.sql import Evaluator
 from crestline.sources import Source
 from crestline.sources.horizon import NEVER, earliest_in
-from crestline.types import Bools, Floats, Ints
+from crestline.types import Bools, Ints
 
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
-
-#: The place of records before the first event time of their input.
+#: The position of records before the first event time of their input.
 _FIRST = np.iinfo(np.int64).min
 
 
 def merged(query: Query, inputs: Mapping[str, Source]) -> Source:
-    """The inputs of a query, by name, as one source with the ACROSS column and all columns that
-    they share. It can be read once, and serves every query with the same ``merging_key``."""
+    """The inputs of a query, by name, as one source: the columns that they share and the ACROSS
+    column. It can be read once, for all queries with the same ``merging_key``."""
     if query.window.on is None:
         raise SourceError(
             f"the inputs {', '.join(inputs)} have no event time to be put in order by: write"
@@ -49,47 +46,47 @@ def merged(query: Query, inputs: Mapping[str, Source]) -> Source:
         )
     assert query.combine is not None
     across = query.combine.across
-    there = {name: given for name, given in inputs.items() if given.schema.names}
-    typed = all(given.typed for given in there.values())
-    schemas = {name: given.schema for name, given in there.items()}
+    sources = {name: given for name, given in inputs.items() if given.schema.names}
+    typed = all(given.typed for given in sources.values())
+    schemas = {name: given.schema for name, given in sources.items()}
     shared = _Shared.of(schemas, across, typed, _needed(query))
 
     def read(columns: list[str]) -> Iterator[pa.Table]:
         chosen = [name for name in shared.schema.names if name in columns and name != across]
-        clock = _Clock(query, shared.schema)
-        wanted = list(dict.fromkeys([*chosen, *clock.columns]))
+        times = _EventTimes(query, shared.schema)
+        wanted = list(dict.fromkeys([*chosen, *times.columns]))
         inputs = [
-            _Input(number, name, shared.batches(name, given, wanted, clock.time), clock)
-            for number, (name, given) in enumerate(there.items())
+            _Input(number, name, shared.batches(name, given, wanted, times.time), times)
+            for number, (name, given) in enumerate(sources.items())
         ]
         opened[:] = inputs
-        names = pa.array(list(there), pa.string())
+        names = pa.array(list(sources), pa.string())
         for table, numbers in _interleaved(inputs):
             tags = pa.DictionaryArray.from_arrays(pa.array(numbers.astype(np.int32)), names)
             yield table.select(chosen).append_column(across, tags)
 
-    opened: list[_Input] = []  # those that are read
+    opened: list[_Input] = []  # set by ``read``
 
     def horizons(column: str) -> Iterator[int]:
         while True:
             yield min((each.horizon for each in opened), default=LONG_AGO)
 
     def rejects() -> pa.Table:
-        return pa.concat_tables([REJECTS.empty_table(), *(g.rejects() for g in there.values())])
+        return pa.concat_tables([REJECTS.empty_table(), *(g.rejects() for g in sources.values())])
 
-    known = [given.rows for given in there.values()]
-    rows = None if None in known else sum(count for count in known if count is not None)
+    counts = [given.rows for given in sources.values()]
+    rows = None if None in counts else sum(count for count in counts if count is not None)
     return Source(shared.schema, typed, read, rows, rejects, horizons)
 
 
 def merging_key(query: Query) -> tuple[object, ...]:
-    """Equal for queries that can share the read of their inputs: they put them in the same order,
-    which depends on what they leave out. Empty for a query of one stream."""
+    """Equal for queries that can share the read of their inputs. They merge them in the same order,
+    which depends on the records that they leave out. Empty for a query of one stream."""
     combine = query.combine
     if combine is None or not query.others:
         return ()
-    named = (query.inputs, combine.across.casefold(), combine.object.casefold())
-    return (*named, query.window.on, query.where, combine.value, combine.low, combine.high)
+    names = (query.inputs, combine.across.casefold(), combine.object.casefold())
+    return (*names, query.window.on, query.where, combine.value, combine.low, combine.high)
 
 
 def tagged_schema(schema: pa.Schema, across: str) -> pa.Schema:
@@ -124,7 +121,7 @@ def _needed(query: Query) -> set[str]:
 
 @dataclass(slots=True)
 class _Shared:
-    """The columns that all inputs have, in types that fit all of them, spelled as by the first."""
+    """The columns that all inputs have, in types that fit all, spelled as in the first input."""
 
     schema: pa.Schema
     spelled: dict[str, dict[str, str]]
@@ -133,21 +130,21 @@ class _Shared:
     def of(
         cls, schemas: Mapping[str, pa.Schema], across: str, typed: bool, needed: set[str]
     ) -> _Shared:
-        """``needed`` columns that are not shared are an error, others are left out."""
+        """Columns that are not shared are left out, or raise SourceError if they are ``needed``."""
         spelled: dict[str, dict[str, str]] = {stream: {} for stream in schemas}
         fields = []
         for wanted in next(iter(schemas.values())).names if schemas else ():
             if wanted.casefold() == across.casefold():
                 continue
             try:
-                found = {s: resolve([wanted], schema, s)[wanted] for s, schema in schemas.items()}
-                kinds = {s: schemas[s].field(name).type for s, name in found.items()}
-                fields.append(pa.field(wanted, _common(wanted, kinds, typed)))
+                names = {s: resolve([wanted], schema, s)[wanted] for s, schema in schemas.items()}
+                dtypes = {s: schemas[s].field(name).type for s, name in names.items()}
+                fields.append(pa.field(wanted, _common(wanted, dtypes, typed)))
             except SourceError:
                 if wanted.casefold() in needed:
                     raise
                 continue
-            for stream, name in found.items():
+            for stream, name in names.items():
                 spelled[stream][wanted] = name
         if schemas:
             fields.append(pa.field(across, pa.string()))
@@ -156,66 +153,62 @@ class _Shared:
     def batches(
         self, stream: str, given: Source, columns: list[str], time: str | None
     ) -> Iterator[tuple[pa.Table, int]]:
-        """The batches of an input that are not empty, in the shared spelling and types; with each,
-        before which time none is to come, if there is a column ``time``."""
-        theirs = [self.spelled[stream][name] for name in columns]
+        """The batches of an input that are not empty, in the shared spelling and types, each with
+        its horizon, if there is a column ``time``."""
+        spelled = [self.spelled[stream][name] for name in columns]
         to_come = repeat(LONG_AGO) if time is None else given.horizons(self.spelled[stream][time])
-        for batch in given.read(theirs):
+        for batch in given.read(spelled):
             horizon = next(to_come)
             if batch.num_rows:
-                names = zip(theirs, columns, strict=True)
-                arrays = [self._cast(batch.column(their), name, stream) for their, name in names]
+                pairs = zip(spelled, columns, strict=True)
+                arrays = [self._cast(batch.column(each), name, stream) for each, name in pairs]
                 yield pa.table(arrays, names=columns), horizon
 
     def _cast(self, values: pa.ChunkedArray, name: str, stream: str) -> pa.ChunkedArray:
-        kind = self.schema.field(name).type
-        if values.type == kind:
+        dtype = self.schema.field(name).type
+        if values.type == dtype:
             return values
-        if pa.types.is_timestamp(values.type) and values.type.unit == "ns":
-            # Down to microseconds as the engine does it; Arrow would cut towards 1970.
-            values = values.cast(pa.timestamp("ns", "UTC" if values.type.tz else None))
-            values = pc.floor_temporal(values, unit="microsecond")
-        fitting, unfit = fit(values, kind)
+        fitting, unfit = fit(floored(values), dtype)
         if unfit is not None:
             value = values.filter(pa.array(unfit))[0]
             raise SourceError(
-                f"stream {stream!r}: the column {name!r} does not fit the type {kind}, which the"
+                f"stream {stream!r}: the column {name!r} does not fit the type {dtype}, which the"
                 f" inputs have in common: it holds {value}"
             )
-        return fitting if fitting.type == kind else fitting.cast(kind)
+        return fitting if fitting.type == dtype else fitting.cast(dtype)
 
 
-def _common(name: str, kinds: Mapping[str, pa.DataType], typed: bool) -> pa.DataType:
+def _common(name: str, dtypes: Mapping[str, pa.DataType], typed: bool) -> pa.DataType:
     """A type for the values of all inputs; SourceError if there is none."""
-    plain = {stream: bare_type(kind) for stream, kind in kinds.items()}
+    plain = {stream: bare_type(dtype) for stream, dtype in dtypes.items()}
     distinct = list(dict.fromkeys(plain.values()))
     if len(distinct) == 1:
         return distinct[0]
-    present = [kind for kind in distinct if not pa.types.is_null(kind)]
-    if all(pa.types.is_timestamp(kind) or pa.types.is_date(kind) for kind in present):
-        zoned = any(pa.types.is_timestamp(kind) and kind.tz for kind in present)
+    present = [dtype for dtype in distinct if not pa.types.is_null(dtype)]
+    if all(pa.types.is_timestamp(dtype) or pa.types.is_date(dtype) for dtype in present):
+        zoned = any(pa.types.is_timestamp(dtype) and dtype.tz for dtype in present)
         return pa.timestamp("us", "UTC" if zoned else None)
-    if all(is_number(kind) for kind in present):
+    if all(is_number(dtype) for dtype in present):
         return reduce(wider, present)
     try:
-        fields = [pa.schema([("x", kind)]) for kind in distinct]
+        fields = [pa.schema([("x", dtype)]) for dtype in distinct]
         return pa.unify_schemas(fields, promote_options="permissive").field("x").type
     except (pa.ArrowInvalid, pa.ArrowTypeError):
         # Where types are only inferred, text is read record by record.
-        if not typed and any(pa.types.is_string(kind) for kind in distinct):
+        if not typed and any(pa.types.is_string(dtype) for dtype in distinct):
             return pa.string()
-    told = ", ".join(f"{kind} in {stream!r}" for stream, kind in plain.items())
+    differing = ", ".join(f"{dtype} in {stream!r}" for stream, dtype in plain.items())
     raise SourceError(
-        f"the inputs do not agree on the type of the column {name!r}: it is {told}."
+        f"the inputs do not agree on the type of the column {name!r}: it is {differing}."
         " Give it the same type in all of them."
     )
 
 
-# -- places -----------------------------------------------------------------------------------
+# -- positions --------------------------------------------------------------------------------
 
 
-class _Clock:
-    """The event times of records, and which of them take part."""
+class _EventTimes:
+    """The event times of records, and which records take part."""
 
     def __init__(self, query: Query, schema: pa.Schema) -> None:
         combine = query.combine
@@ -228,63 +221,55 @@ class _Clock:
         if query.where is not None:
             wanted["where"] = query.where
         self._low, self._high = combine.low, combine.high
-        self._stream, self._across = query.stream, combine.across
+        self._across = combine.across
         names = dict.fromkeys(name for expression in wanted.values() for name in expression.columns)
         self._names = resolve(list(names), schema, query.stream)
         self._plain = {role: e.column for role, e in wanted.items() if e.column is not None}
         computed = {role: e for role, e in wanted.items() if e.column is None}
         self._computed = {role: e.to("duckdb") for role, e in computed.items()}
-        self._connection: DuckDBPyConnection | None = None
+        self._evaluate = Evaluator(query.stream)
 
     @property
     def time(self) -> str | None:
-        """The column of event times, if they are one."""
+        """The column of event times, if they are a plain column."""
         return self._names[self._plain["time"]] if "time" in self._plain else None
 
     @property
     def columns(self) -> list[str]:
-        """What has to be read of an input."""
+        """The columns to read of an input."""
         return [n for n in dict.fromkeys(self._names.values()) if n != self._across]
 
     def __call__(self, batch: pa.Table, stream: str) -> tuple[Ints, Bools]:
-        """Times in a unit that is the same for all batches, and whether they count."""
+        """Event times, in one unit for all batches, and which records take part."""
         batch = tagged(batch, stream, self._across)
         columns = [batch.column(name) for name in self._names.values()]
         table = pa.table(columns, names=list(self._names))
-        found = {role: table.column(name) for role, name in self._plain.items()}
-        if self._computed:
-            if self._connection is None:
-                self._connection = closed_connection()
-            found |= compute(self._connection, table, self._computed, self._stream)
-        time = _read(found["time"], pa.timestamp("us", "UTC"))
-        value = _read(found["value"], pa.float64())
-        counts = _valid(time) & _valid(value) & _valid(found["object"])
-        if "where" in found:
-            counts &= found["where"].fill_null(False).to_numpy()
-        counts &= self._within(value)
-        return _integers(time), counts
+        values = {role: table.column(name) for role, name in self._plain.items()}
+        values |= self._evaluate(table, self._computed)
+        time = _read(values["time"], pa.timestamp("us", "UTC"))
+        value = _read(values["value"], pa.float64())
+        takes_part = _valid(time) & _valid(value) & _valid(values["object"]) & self._within(value)
+        if "where" in values:
+            takes_part &= values["where"].fill_null(False).to_numpy()
+        return _integers(time), takes_part
 
     def _within(self, value: pa.ChunkedArray) -> Bools:
-        numbers = _floats(value)
-        sound = np.isfinite(numbers)
+        numbers = as_floats(value)
+        within = np.isfinite(numbers)
         if self._high is not None:
-            sound &= (numbers >= self._low) & (numbers <= self._high)
-        return sound
+            within &= (numbers >= self._low) & (numbers <= self._high)
+        return within
 
 
-def _read(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """Text as the gate reads it; anything else as it is."""
+def _read(values: pa.ChunkedArray, dtype: pa.DataType) -> pa.ChunkedArray:
+    """Texts as the gate reads them; other columns as they are."""
     if not pa.types.is_string(values.type):
         return values
-    return read_texts(values, kind)
+    return read_texts(values, dtype)
 
 
 def _valid(values: pa.ChunkedArray) -> Bools:
     return np.asarray(values.is_valid().to_numpy())
-
-
-def _floats(values: pa.ChunkedArray) -> Floats:
-    return np.asarray(values.cast(pa.float64(), safe=False).fill_null(np.nan).to_numpy())
 
 
 def _integers(times: pa.ChunkedArray) -> Ints:
@@ -300,69 +285,71 @@ def _integers(times: pa.ChunkedArray) -> Ints:
 
 @dataclass(slots=True)
 class _Input:
-    """An input, of which one batch is at hand with the places of its records, in rising order."""
+    """An input, with one batch and the positions of its records, ascending."""
 
     number: int
     stream: str
     batches: Iterator[tuple[pa.Table, int]]
-    clock: _Clock
+    event_times: _EventTimes
     table: pa.Table = field(default_factory=lambda: pa.table({}))
-    places: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    positions: Ints = field(default_factory=lambda: np.empty(0, np.int64))
     reached: int = _FIRST
-    horizon_after: int = LONG_AGO  # of the batches to come
+    horizon_after: int = LONG_AGO  # after this batch
 
     @property
     def horizon(self) -> int:
-        """No record that is left is before this time."""
-        if not len(self.places) or self.clock.time is None:
+        """No record that is left has an earlier time."""
+        if not len(self.positions) or self.event_times.time is None:
             return self.horizon_after
-        return min(self.horizon_after, earliest_in(self.table.column(self.clock.time)))
+        return min(self.horizon_after, earliest_in(self.table.column(self.event_times.time)))
 
     def fill(self) -> bool:
-        """Have records at hand; false at the end."""
-        if not len(self.places):
-            found = next(self.batches, None)
-            if found is None:
+        """Read the next batch if this one is used up; return False at the end."""
+        if not len(self.positions):
+            following = next(self.batches, None)
+            if following is None:
                 self.horizon_after = NEVER
                 return False
-            batch, self.horizon_after = found
-            times, counts = self.clock(batch, self.stream)
-            times = np.where(counts, times, _FIRST)
+            batch, self.horizon_after = following
+            times, takes_part = self.event_times(batch, self.stream)
+            times = np.where(takes_part, times, _FIRST)
             times[0] = max(times[0], self.reached)
-            self.table, self.places = batch, np.maximum.accumulate(times)
-            self.reached = int(self.places[-1])
+            self.table, self.positions = batch, np.maximum.accumulate(times)
+            self.reached = int(self.positions[-1])
         return True
 
     def take(self, count: int) -> tuple[pa.Table, Ints]:
-        taken = self.table.slice(0, count), self.places[:count]
-        self.table, self.places = self.table.slice(count), self.places[count:]
+        taken = self.table.slice(0, count), self.positions[:count]
+        self.table, self.positions = self.table.slice(count), self.positions[count:]
         return taken
 
 
 def _interleaved(inputs: Sequence[_Input]) -> Iterator[tuple[pa.Table, Ints]]:
     """Tables of records in their order, with the numbers of their inputs.
 
-    Nothing that is still to come can stand before the end of the batch that ends first, so all up
-    to there is due. Of places equal to that end, those of later inputs wait.
+    No later record can be before the end of the batch that ends first, so all records up to there
+    are due. Of records at exactly that end, those of later inputs wait.
     """
     left = [each for each in inputs if each.fill()]
     while left:
-        ends = min(left, key=lambda each: (each.places[-1], each.number))
-        last = ends.places[-1]
-        tables, places, numbers = [], [], []
+        ends = min(left, key=lambda each: (each.positions[-1], each.number))
+        last = ends.positions[-1]
+        tables, positions, numbers = [], [], []
         for each in left:
             equal_too = each.number <= ends.number
-            count = int(np.searchsorted(each.places, last, side="right" if equal_too else "left"))
+            count = int(
+                np.searchsorted(each.positions, last, side="right" if equal_too else "left")
+            )
             if count:
-                table, found = each.take(count)
+                table, part = each.take(count)
                 tables.append(table)
-                places.append(found)
+                positions.append(part)
                 numbers.append(np.full(count, each.number, np.int64))
         together = pa.concat_tables(tables)
         if len(tables) == 1:
             yield together, numbers[0]
         else:
-            order = np.argsort(np.concatenate(places), kind="stable")
+            order = np.argsort(np.concatenate(positions), kind="stable")
             yield together.take(order), np.concatenate(numbers)[order]
         left = [each for each in left if each.fill()]
 

@@ -1,4 +1,4 @@
-"""Which input is which stream: a dictionary by name, or one bare input for a single stream."""
+"""The streams that a user gives, by name: a dictionary, or one bare input."""
 
 from __future__ import annotations
 
@@ -17,8 +17,11 @@ from crestline.sources.opening import is_path, is_paths
 def named_streams(
     queries: Mapping[str, Query], data: Any, encoding: str | None = None
 ) -> dict[str, Any]:
-    """The streams by name. ``data`` is a dictionary of them or, where queries read one stream, that
-    stream; a path ``-`` is standard input. ``encoding`` is that of text files."""
+    """The streams by name.
+
+    ``data`` is a dictionary of streams or, where the queries read one stream, that stream. The path
+    ``-`` is standard input. ``encoding`` is the encoding of text files.
+    """
     names = list(dict.fromkeys(name for q in queries.values() for name in q.inputs))
     single = {name.casefold() for name in names}
     if _by_name(queries, single, data):
@@ -34,11 +37,11 @@ def named_streams(
 
 
 def _by_name(queries: Mapping[str, Query], streams: set[str], data: Any) -> bool:
-    """Whether a dictionary has streams by name, not the columns or values of a single one."""
+    """Whether the data is a dictionary of streams, not of columns or values of a single one."""
     if not isinstance(data, Mapping):
         return False
     keys = {str(key).casefold() for key in data}
-    written = [replace(query, star=None) for query in queries.values()]  # * tells no names
+    written = [replace(query, star=None) for query in queries.values()]  # * names no columns
     columns = {name.casefold() for query in written for name in columns_of(query)}
     if len(streams) > 1 or not columns & keys or keys <= streams:
         return True
@@ -54,8 +57,8 @@ def _by_name(queries: Mapping[str, Query], streams: set[str], data: Any) -> bool
 
 
 def with_paths(streams: Mapping[str, Any], encoding: str | None = None) -> dict[str, Any]:
-    """The streams with standard input in a file, and paths that know the encoding of their text."""
-    found = dict(streams)
+    """The streams, with standard input copied to a file and with paths that have an encoding."""
+    named = dict(streams)
     inputs = [name for name, data in streams.items() if isinstance(data, str) and data == "-"]
     if len(inputs) > 1:
         raise SourceError(
@@ -63,15 +66,15 @@ def with_paths(streams: Mapping[str, Any], encoding: str | None = None) -> dict[
             " input"
         )
     for name in inputs:
-        found[name] = standard_input(name)
+        named[name] = standard_input(name)
     if encoding is None:
-        return found
+        return named
     checked_encoding(encoding)
-    if not any(is_path(data) or is_paths(data) for data in found.values()):
+    if not any(is_path(data) or is_paths(data) for data in named.values()):
         raise SourceError(
             "an encoding is for csv and json lines files: leave it out, as no stream is a path"
         )
-    return {name: _encoded(data, encoding) for name, data in found.items()}
+    return {name: _encoded(data, encoding) for name, data in named.items()}
 
 
 def _encoded(data: Any, encoding: str) -> Any:

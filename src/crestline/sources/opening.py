@@ -1,4 +1,4 @@
-"""Whatever a user calls a stream, ready to be read."""
+"""The source of whatever a user gives as a stream."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from crestline.sources.records import as_record, from_dicts, record_source
 
 
 def source(data: Any, stream: str, columns: Sequence[str] = ()) -> Source:
-    """Whatever a user calls a stream, ready to be read. Dictionaries may lack any of ``columns``,
-    which is known from others: it is NULL then."""
-    found = _opened(data, stream, columns)
-    if found is None:
+    """The source of whatever a user gives as a stream. Where dictionaries lack one of ``columns``,
+    it is NULL."""
+    opened = _opened(data, stream, columns)
+    if opened is None:
         raise SourceError(
             f"stream {stream!r} is of type {type(data).__name__}: give a data frame (Arrow, pandas,"
             " Polars, DuckDB), dictionaries, or the path of parquet, csv or json lines files"
         )
-    return found
+    return opened
 
 
 def _opened(data: Any, stream: str, columns: Sequence[str]) -> Source | None:
@@ -34,9 +34,9 @@ def _opened(data: Any, stream: str, columns: Sequence[str]) -> Source | None:
         return path_source([standard_input(stream) if data == "-" else data], stream)
     if is_paths(data):
         return path_source(data, stream)
-    found = frame_source(data, stream)
-    if found is not None:
-        return found
+    frame = frame_source(data, stream)
+    if frame is not None:
+        return frame
     record = as_record(data)
     if record is not None:
         if _is_frame(record):
@@ -59,7 +59,7 @@ def is_paths(data: Any) -> bool:
 
 
 def _items(data: Any, stream: str) -> Iterator[Any] | None:
-    """What an iterable yields; SourceError for those that yield anything but records."""
+    """An iterator over the data; None if there is none, SourceError if it cannot yield records."""
     if hasattr(data, "__aiter__"):
         raise SourceError(
             f"stream {stream!r} is asynchronous: open a session and write"
@@ -72,7 +72,7 @@ def _items(data: Any, stream: str) -> Iterator[Any] | None:
 
 
 def _from_items(items: Iterator[Any], stream: str, columns: Sequence[str]) -> Source:
-    """Records, or frames of any kind; the first of them tells which, and the columns."""
+    """Records, or frames of any kind. The first item decides which, and the columns."""
     head = table_source(from_dicts([], columns), typed=False)
     for first in items:
         if as_record(first) is not None and not _is_frame(first):
@@ -88,10 +88,10 @@ def _from_items(items: Iterator[Any], stream: str, columns: Sequence[str]) -> So
                 continue
             missing = [name for name in columns if name not in part.schema.names]
             if missing:
-                known = ", ".join(part.schema.names) or "none"
+                names = ", ".join(part.schema.names) or "none"
                 raise SourceError(
                     f"stream {stream!r}: a later part has no column {missing[0]!r}: its columns are"
-                    f" {known}"
+                    f" {names}"
                 )
             yield from part.read(columns)
 

@@ -21,33 +21,33 @@ PORTION_ROWS = 1 << 18
 
 
 def parquet_source(files: list[str], stream: str) -> Source:
-    """The records of all files, in the order of the files; columns that folders spell come last."""
+    """The records of all files, file after file. Columns in the names of folders come last."""
     opened = [_open_parquet(file, stream) for file in files]
     schema = opened[0].schema_arrow
-    kinds: dict[str, dict[str, None]] = {}
+    dtypes: dict[str, dict[str, None]] = {}
     for file, parquet in zip(files, opened, strict=True):
         for column in schema:
-            place = parquet.schema_arrow.get_field_index(column.name)
-            if place < 0:
+            index = parquet.schema_arrow.get_field_index(column.name)
+            if index < 0:
                 raise SourceError(f"stream {stream!r}: {file} lacks the column {column.name!r}")
-            given = parquet.schema_arrow.field(place).type
+            dtype = parquet.schema_arrow.field(index).type
             schema = schema.set(
-                schema.get_field_index(column.name), column.with_type(wider(column.type, given))
+                schema.get_field_index(column.name), column.with_type(wider(column.type, dtype))
             )
-            if not pa.types.is_null(given):
-                kinds.setdefault(column.name, {})[str(bare_type(given))] = None
+            if not pa.types.is_null(dtype):
+                dtypes.setdefault(column.name, {})[str(bare_type(dtype))] = None
     notes = {
-        name: f"the column {name} is {schema.field(name).type}: files have {' and '.join(found)}"
-        for name, found in kinds.items()
-        if len(found) > 1
+        name: f"the column {name} is {schema.field(name).type}: files have {' and '.join(several)}"
+        for name, several in dtypes.items()
+        if len(several) > 1
     }
     partitions = Partitions.of(files).without(schema.names)
     rows = sum(parquet.metadata.num_rows for parquet in opened)
     portions = [(i, g) for i, parquet in enumerate(opened) for g in _portions(parquet.metadata)]
 
     def read(columns: list[str]) -> Iterator[pa.Table]:
-        def task(place: tuple[int, list[int]]) -> pa.Table:
-            file, groups = place
+        def task(portion: tuple[int, list[int]]) -> pa.Table:
+            file, groups = portion
             fields = opened[file].schema_arrow
             stored = [name for name in columns if name not in partitions.schema.names]
             texts = [f.name for f in fields if f.name in stored and _worth_encoding(f.type)]
@@ -78,7 +78,7 @@ def parquet_source(files: list[str], stream: str) -> Source:
 def _with_partitions(
     table: pa.Table, columns: list[str], partitions: Partitions, file: int
 ) -> pa.Table:
-    """The table with the columns that the folders of its file spell, among the needed ones."""
+    """The table with the needed columns from the names of its file's folders."""
     for field in partitions.schema:
         if field.name in columns:
             value = pa.scalar(partitions.values[file][field.name], field.type)
@@ -87,7 +87,7 @@ def _with_partitions(
 
 
 def _portions(metadata: pq.FileMetaData) -> Iterator[list[int]]:
-    """Row groups, a few together where they are small: each batch has a cost of its own."""
+    """Row groups, small ones together: each batch has a cost of its own."""
     gathered: list[int] = []
     rows = 0
     for group in range(metadata.num_row_groups):
@@ -105,21 +105,20 @@ def _open_parquet(file: str, stream: str) -> pq.ParquetFile:
         raise SourceError(f"stream {stream!r}: {file} is not a parquet file: {error}") from error
 
 
-def _worth_encoding(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+def _worth_encoding(dtype: pa.DataType) -> bool:
+    return bool(pa.types.is_string(dtype) or pa.types.is_large_string(dtype))
 
 
 def _ahead(
-    task: Callable[[tuple[int, list[int]]], pa.Table], places: list[tuple[int, list[int]]]
+    task: Callable[[tuple[int, list[int]]], pa.Table], portions: list[tuple[int, list[int]]]
 ) -> Iterator[pa.Table]:
-    """The tasks' results in order, computed on a few threads, a few at a time."""
+    """The results of the task in order, computed ahead on a few threads."""
     threads = min(4, os.cpu_count() or 1)
     waiting: deque[Future[pa.Table]] = deque()
-    remaining = iter(places)
     with ThreadPoolExecutor(threads) as pool:
         try:
-            for place in remaining:
-                waiting.append(pool.submit(task, place))
+            for portion in portions:
+                waiting.append(pool.submit(task, portion))
                 if len(waiting) > 2 * threads:
                     yield waiting.popleft().result()
             while waiting:

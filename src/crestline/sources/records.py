@@ -1,4 +1,4 @@
-"""Records one by one (dictionaries, named tuples, data classes) as columns that change no value."""
+"""Single records (dictionaries, named tuples, data classes) as columns with the same values."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from crestline.sources.base import Source
 
 #: Records of an iterator that become one batch.
 RECORDS_AT_ONCE = 10_000
-#: What Arrow raises for values that have no common type.
+#: Errors that Arrow raises for values without a common type.
 UNFIT = (pa.ArrowException, ValueError, TypeError, OverflowError)
 #: Whole numbers beyond 64 bits.
 _LARGE = pa.decimal128(MOST_DIGITS, 0)
 
 
 def as_record(item: Any) -> Mapping[str, Any] | None:
-    """The record that an item is, by column name; None if it is none."""
+    """The values of a record by column name; None if the item is no record."""
     if isinstance(item, Mapping):
         return item
     if isinstance(item, tuple) and hasattr(item, "_asdict"):
@@ -36,7 +36,7 @@ def as_record(item: Any) -> Mapping[str, Any] | None:
 
 
 def record_source(first: Any, others: Iterator[Any], stream: str, columns: Sequence[str]) -> Source:
-    """Records from an iterator, a batch at a time. The first batch tells the columns."""
+    """Records from an iterator, a batch at a time. The first batch decides the columns."""
     batches = _batches(chain([first], others), stream)
     head = from_dicts(next(batches), columns)
 
@@ -63,7 +63,7 @@ def _batches(items: Iterator[Any], stream: str) -> Iterator[list[Mapping[str, An
 
 
 def from_dicts(records: Iterable[Mapping[str, Any]], columns: Sequence[str] = ()) -> pa.Table:
-    """Records as a table; a column of mixed types becomes text, to be read value by value."""
+    """Records as a table. A column of mixed types becomes text."""
     records = list(records)
     names = list(dict.fromkeys(name for record in records for name in record))
     names += [name for name in columns if name not in names]
@@ -72,21 +72,21 @@ def from_dicts(records: Iterable[Mapping[str, Any]], columns: Sequence[str] = ()
 
 
 def column(values: list[Any]) -> pa.Array:
-    """Values of any kind as a column that changes none of them."""
-    kinds = {type(value) for value in values if value is not None}
-    if kinds == {np.datetime64}:
+    """Values of any type as a column. No value changes."""
+    types = {type(value) for value in values if value is not None}
+    if types == {np.datetime64}:
         return numpy_column(np.array([np.datetime64("NaT") if v is None else v for v in values]))
-    if any(kind.__module__.partition(".")[0] in ("numpy", "pandas") for kind in kinds):
+    if any(each.__module__.partition(".")[0] in ("numpy", "pandas") for each in types):
         values = [_plain(value) for value in values]
-        kinds = {type(value) for value in values if value is not None}
-    if len(kinds) > 1 and all(issubclass(kind, date) for kind in kinds):
-        # Arrow would cut times down to dates, and take clocks without a zone for UTC or not.
+        types = {type(value) for value in values if value is not None}
+    if len(types) > 1 and all(issubclass(each, date) for each in types):
+        # Arrow would cut times down to dates, and may or may not read times without a zone as UTC.
         values = [_zoned(value) for value in values]
     try:
         return pa.array(values)
     except UNFIT:
         pass
-    if all(issubclass(kind, int) and kind is not bool for kind in kinds):
+    if all(issubclass(each, int) and each is not bool for each in types):
         try:
             return pa.array([None if v is None else Decimal(v) for v in values], _LARGE)
         except (pa.ArrowException, ValueError):  # more digits than any type has
@@ -95,7 +95,7 @@ def column(values: list[Any]) -> pa.Array:
 
 
 def _plain(value: Any) -> Any:
-    """A value of NumPy or pandas as Python has it; a text where Python has no such value."""
+    """A value of NumPy or pandas as a Python value, or as text if Python has no such value."""
     name = type(value).__name__
     if name in ("NAType", "NaTType"):
         return None
@@ -111,8 +111,8 @@ def _plain(value: Any) -> Any:
 
 
 def _zoned(value: date | None) -> datetime | None:
-    """A date as its midnight, and times without a zone as those of UTC."""
-    if value is None or value != value:  # pandas has a time that is none
+    """A date as its midnight, and a time without a zone as UTC."""
+    if value is None or value != value:  # NaT of pandas
         return None
     if not isinstance(value, datetime):
         return datetime(value.year, value.month, value.day, tzinfo=UTC)
@@ -120,7 +120,7 @@ def _zoned(value: date | None) -> datetime | None:
 
 
 def numpy_column(values: np.ndarray[Any, Any]) -> pa.Array:
-    """An array as a column; arrays of more dimensions hold a vector for each record."""
+    """An array as a column. An array of more dimensions has a vector for each record."""
     if not values.dtype.isnative:
         values = values.astype(values.dtype.newbyteorder("="))
     if values.dtype.kind in "mM" and np.datetime_data(values.dtype)[0] in "YMWhm":
@@ -128,7 +128,7 @@ def numpy_column(values: np.ndarray[Any, Any]) -> pa.Array:
     if values.dtype.kind == "S":
         try:
             values = np.char.decode(values, "utf-8")
-        except UnicodeDecodeError:  # bytes then, not text
+        except UnicodeDecodeError:  # bytes, not text
             return pa.array(values)
     if values.ndim > 1:
         return column(list(values))

@@ -1,5 +1,4 @@
-"""Csv and json lines: read by DuckDB, which infers their types; a line that breaks them is set
-aside."""
+"""Csv and json lines, read by DuckDB, which infers types and rejects lines that do not fit."""
 
 from __future__ import annotations
 
@@ -9,22 +8,23 @@ import duckdb
 import pyarrow as pa
 
 from crestline.core.errors import SourceError
-from crestline.runtime.gate import REJECTS
+from crestline.core.tables import REJECTS
+from crestline.runtime.sql import connect, quoted_names, quoted_text
 from crestline.sources.base import BATCH_ROWS, Source, batch_source, holding, unreadable
 from crestline.sources.copies import NAME_ENCODING, readable
+from crestline.sources.endings import CSV
 from crestline.sources.hive import Partitions
 
-#: Why a record is set aside whose bytes are not text.
+#: Why a record whose bytes are not text is rejected.
 NOT_UTF8 = f"not UTF-8 text: {NAME_ENCODING}"
 
 
 def text_source(files: list[str], ending: str, stream: str, encoding: str | None = None) -> Source:
-    """The records of all files; columns that folders spell come last."""
-    csv = ending in (".csv", ".tsv")
+    """The records of all files. Columns in the names of folders come last."""
+    csv = ending in CSV
     copies = readable(files, stream, encoding, marked=csv)
-    connection = duckdb.connect()
-    connection.execute("SET TimeZone = 'UTC'")
-    names = "[" + ", ".join("'" + file.replace("'", "''") + "'" for file in copies.files) + "]"
+    connection = connect()
+    names = "[" + ", ".join(map(quoted_text, copies.files)) + "]"
     if csv:
         scan = f"read_csv({names}, store_rejects = true, hive_partitioning = false)"
     else:
@@ -37,7 +37,7 @@ def text_source(files: list[str], ending: str, stream: str, encoding: str | None
         schema = _schema(connection, scan)
         partitions = Partitions.of(files)
         if partitions.without(schema.names).schema != partitions.schema:
-            partitions = Partitions.of([])  # DuckDB knows only all of them or none
+            partitions = Partitions.of([])  # DuckDB reads all of them or none
         if partitions.schema.names:
             types = f"hive_partitioning = true, hive_types = {partitions.duckdb_types}"
             scan = scan.replace("hive_partitioning = false", types)
@@ -50,18 +50,18 @@ def text_source(files: list[str], ending: str, stream: str, encoding: str | None
         raise unreadable(stream, error, files[0]) from None
 
     def read(columns: list[str]) -> Iterator[pa.RecordBatch]:
-        quoted = ", ".join('"' + name.replace('"', '""') + '"' for name in columns)
         try:
-            found = connection.sql(f"SELECT {quoted} FROM {scan}").to_arrow_reader(BATCH_ROWS)
+            rows = connection.sql(f"SELECT {quoted_names(columns)} FROM {scan}")
+            reader = rows.to_arrow_reader(BATCH_ROWS)
         except duckdb.Error as error:
             raise unreadable(stream, error) from None
-        yield from batch_source(found.schema, found, stream).read(columns)
+        yield from batch_source(reader.schema, reader, stream).read(columns)
 
     def rejects() -> pa.Table:
         return csv_rejects(connection, stream) if csv else REJECTS.empty_table()
 
-    found = Source(schema, False, read, None, rejects, spelled=partitions.schema.names)
-    return holding(found, copies)
+    opened = Source(schema, False, read, None, rejects, spelled=partitions.schema.names)
+    return holding(opened, copies)
 
 
 def _schema(connection: duckdb.DuckDBPyConnection, scan: str) -> pa.Schema:
@@ -69,21 +69,21 @@ def _schema(connection: duckdb.DuckDBPyConnection, scan: str) -> pa.Schema:
 
 
 def csv_rejects(connection: duckdb.DuckDBPyConnection, stream: str) -> pa.Table:
-    """Lines that DuckDB set aside. ``row`` counts records from 0, as if the line had been one."""
-    known = connection.sql("SELECT 1 FROM duckdb_tables() WHERE table_name = 'reject_errors'")
-    if not known.fetchall():
+    """Lines that DuckDB rejected. ``row`` counts records from 0, bad lines included."""
+    tables = connection.sql("SELECT 1 FROM duckdb_tables() WHERE table_name = 'reject_errors'")
+    if not tables.fetchall():
         return REJECTS.empty_table()
-    found = connection.sql(
+    errors = connection.sql(
         "SELECT DISTINCT ON (file_id, line) line, column_name, error_type, error_message, csv_line"
         " FROM reject_errors ORDER BY file_id, line"
     ).fetchall()
     rows = []
-    for line, column, kind, message, text in found:
+    for line, column, error, message, text in errors:
         reason = "not a well-formed line"
-        if kind == "CAST":
+        if error == "CAST":
             time = "TIMESTAMP" in message or "DATE" in message
             reason = "not a timestamp" if time else "not a number"
-        elif kind == "INVALID ENCODING":
+        elif error == "INVALID ENCODING":
             reason = NOT_UTF8
         values = (stream, max(0, line - 2), column, reason, text)
         rows.append(dict(zip(REJECTS.names, values, strict=True)))

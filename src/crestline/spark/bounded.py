@@ -18,10 +18,10 @@ import numpy as np
 import pyarrow as pa
 
 from crestline.core.sentinels import LONG_AGO
+from crestline.core.tables import REJECTS
 from crestline.language import Query, in_full
 from crestline.planner import arrange
 from crestline.runtime.encoders.uncertain import refuse_rules_above_one
-from crestline.runtime.gate import REJECTS
 from crestline.runtime.metrics import Metrics
 from crestline.runtime.projection import resolve
 from crestline.runtime.queries import stream_of

@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from crestline.core.errors import RecordError
 from crestline.core.order import sort_codes
+from crestline.core.tables import table_from
 from crestline.core.window import RangeWindow, RowsWindow, counts_rows
 from crestline.language import Query
-from crestline.runtime.gate import table_from
 from crestline.runtime.metrics import Metrics
 from crestline.runtime.shards import merged
 from crestline.spark.stages import Member

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from crestline.core.errors import PlanError
+from crestline.core.tables import REJECTS
 from crestline.language import Query, in_full
 from crestline.planner import Bundle, arrange
-from crestline.runtime.gate import REJECTS
 from crestline.runtime.queries import named_queries
 from crestline.spark.catalyst import Projected, arrow_schema, project
 from crestline.spark.inputs import one_frame

@@ -15,8 +15,8 @@ from zlib import crc32
 import numpy as np
 import pyarrow as pa
 
+from crestline.core.tables import table_from
 from crestline.language import in_full, parse
-from crestline.runtime.gate import table_from
 from crestline.runtime.projection import Projection
 from crestline.runtime.roles import partition_role
 from crestline.spark.stages import Member, Prune, Reading, Step

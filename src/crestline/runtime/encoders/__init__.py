@@ -13,7 +13,7 @@ from crestline.language import Query
 from crestline.runtime.encoders.base import Encoder
 from crestline.runtime.encoders.incomplete import IncompleteEncoder
 from crestline.runtime.encoders.uncertain import UncertainEncoder
-from crestline.runtime.gate import Rejects
+from crestline.runtime.rejects import Rejects
 
 
 def encoder_for(

@@ -13,8 +13,8 @@ from crestline.core.operator import Operator
 from crestline.core.snapshots import Snapshots
 from crestline.core.window import counts_rows
 from crestline.language import Query
+from crestline.runtime.admitted import AdmittedBatch
 from crestline.runtime.candidate_table import CandidateTable
-from crestline.runtime.gate import AdmittedBatch
 from crestline.runtime.metrics import Metrics
 from crestline.runtime.roles import Number
 from crestline.types import Ints
@@ -39,6 +39,9 @@ class Encoder:
 
     def check(self, records: AdmittedBatch) -> None:
         """Raise SourceError if these records cannot be taken in."""
+
+    def check_saved(self, records: AdmittedBatch) -> None:
+        """Refuse records of a saved state that no gate would have admitted."""
 
     def encode(
         self, records: AdmittedBatch, partitions: Ints | None, first_id: int

@@ -21,10 +21,12 @@ from crestline.core.snapshots import Snapshots
 from crestline.incomplete.combination import MOST_STREAMS
 from crestline.kernels.common.keys import moment_order
 from crestline.language import Query
+from crestline.runtime.admitted import AdmittedBatch
 from crestline.runtime.candidate_table import CandidateTable
 from crestline.runtime.encoders.base import Encoder
 from crestline.runtime.encoders.object_keys import has_exact_code, object_keys, writable
-from crestline.runtime.gate import AdmittedBatch, Rejects, stream_names
+from crestline.runtime.gate import stream_names
+from crestline.runtime.rejects import Rejects
 from crestline.runtime.roles import Number, Role
 from crestline.types import Ints
 
@@ -59,6 +61,13 @@ class IncompleteEncoder(Encoder):
                 f"stream {self._stream!r}: COMBINE goes across at most {MOST_STREAMS} streams, and"
                 f" there are {count} by now: is the column behind ACROSS the right one?"
             )
+
+    def check_saved(self, records: AdmittedBatch) -> None:
+        columns = [records.columns.column(role) for role in (Role.OBJECT, Role.STREAM)]
+        sound.require(not any(column.null_count for column in columns), "observations of nothing")
+        if self._declared is not None:
+            names = stream_names(columns[1].unique()).to_pylist()
+            sound.require(set(names) <= set(self._declared), "observations on other streams")
 
     def encode(
         self, records: AdmittedBatch, partitions: Ints | None, first_id: int

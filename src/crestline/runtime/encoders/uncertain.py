@@ -17,13 +17,14 @@ import pyarrow as pa
 from crestline.core.batch import Batch, Uncertainty
 from crestline.core.errors import RecordError
 from crestline.core.operator import Operator, UncertainOperator
+from crestline.core.tables import plain_type
 from crestline.language import Query
+from crestline.runtime.admitted import AdmittedBatch
 from crestline.runtime.candidate_table import CandidateTable
 from crestline.runtime.encoders.base import Encoder
-from crestline.runtime.fitting import plain_type
-from crestline.runtime.gate import AdmittedBatch, Rejects
 from crestline.runtime.metrics import Metrics
 from crestline.runtime.partitions import Partitions
+from crestline.runtime.rejects import Rejects
 from crestline.runtime.roles import Number, Role, selected_role
 from crestline.types import Ints
 

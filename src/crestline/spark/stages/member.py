@@ -10,8 +10,9 @@ import pyarrow as pa
 from crestline.core.distributed import Distributed
 from crestline.language import Query, parse
 from crestline.planner import Bundle
+from crestline.runtime.admitted import AdmittedBatch
 from crestline.runtime.executor import BundleExecutor
-from crestline.runtime.gate import AdmittedBatch, Rejects
+from crestline.runtime.rejects import Rejects
 from crestline.runtime.roles import CARRIED
 from crestline.runtime.rows import RowBuilder
 

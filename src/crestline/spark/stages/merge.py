@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from crestline.runtime.gate import table_from
+from crestline.core.tables import table_from
 from crestline.runtime.shards import merged
 from crestline.spark.stages.member import Member
 from crestline.spark.stages.rows import OUTCOME, Kind, OutcomeRow, outcome_batch

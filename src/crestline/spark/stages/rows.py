@@ -10,7 +10,7 @@ from typing import Any, Self
 import pyarrow as pa
 
 from crestline.core.state import pack, unpack
-from crestline.runtime.gate import REJECTS, table_bytes, table_from
+from crestline.core.tables import REJECTS, table_bytes, table_from
 from crestline.runtime.roles import CARRIED, Carried
 from crestline.spark.stages.accounts import BucketAccount, TaskAccount
 

@@ -12,7 +12,9 @@ import pyarrow as pa
 from crestline.core.errors import StateError
 from crestline.core.sentinels import LONG_AGO
 from crestline.core.state import pack, unpack
-from crestline.runtime.gate import AdmittedBatch, Rejects, table_from
+from crestline.core.tables import table_from
+from crestline.runtime.admitted import AdmittedBatch
+from crestline.runtime.rejects import Rejects
 from crestline.runtime.roles import Carried, Number
 from crestline.runtime.views import Named
 from crestline.spark.stages.accounts import BucketAccount, TaskAccount

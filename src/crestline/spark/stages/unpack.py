@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from crestline.runtime.gate import table_from
+from crestline.core.tables import table_from
 from crestline.spark.stages.rows import Kind
 
 
