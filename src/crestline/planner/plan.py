@@ -7,14 +7,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import log
-from typing import Any
+from typing import Any, Protocol
 
+from crestline.core import sound
 from crestline.core.errors import CrestlineError, PlanError
 from crestline.core.operator import Operator
-from crestline.core.window import RangeWindow, RowsWindow, counts_rows
+from crestline.core.snapshots import Snapshots
+from crestline.core.window import RangeWindow, RowsWindow, Window, counts_rows
 from crestline.incomplete import Combination
 from crestline.language import Query
 from crestline.planner.catalogue import (
@@ -27,43 +29,96 @@ from crestline.planner.catalogue import (
     uncertain_default,
 )
 
+#: What the state of an operator says of its settings; the query says it again.
+_SETTINGS = frozenset(
+    (
+        "k", "window", "slide", "only_changes", "options", "semantics", "threshold", "summed",
+        "exclusive", "combination", "weights", "trusting", "exact_counts", "hope",
+    )
+)  # fmt: skip
 #: No option of USING is larger: all count records, or are small factors.
 MOST_OF_AN_OPTION = 1_000_000_000
 
 
+class Plan(Protocol):
+    """How a bundle of queries is run: one query, or several with one structure
+    (``planner.shared``)."""
+
+    @property
+    def query(self) -> Query:
+        """The query, or what the queries have in common."""
+
+    @property
+    def shared(self) -> bool:
+        """Whether other queries can join."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether answers are exact."""
+
+    def make_operator(self, *, shard: bool = False) -> Operator:
+        """Make a fresh operator; window and slide in records or microseconds.
+
+        A ``shard`` sees some of the objects of a query with COMBINE, and reports one more than k:
+        see ``runtime.shards``.
+        """
+
+    def save_operator(self, operator: Operator) -> dict[str, Any]:
+        """Return the state of an operator that this plan made, for ``restore_operator``."""
+
+    def restore_operator(self, state: dict[str, Any], *, shard: bool = False) -> Operator:
+        """Return the operator whose state this is; StateError if this plan makes no such one."""
+
+    def finish(self, operator: Operator, latest: int, end: int) -> Iterator[Snapshots]:
+        """End a bounded stream: yield what is still due. The last event is at ``latest``, the last
+        window end at ``end``."""
+
+
 @dataclass(frozen=True, slots=True, repr=False)
-class Plan:
-    """How a query is run."""
+class QueryPlan:
+    """How a single query is run."""
 
     query: Query
     algorithm: Algorithm
     reason: str
-    #: What the operator is told beyond k and its window.
+    #: Settings of the operator beyond k and its window.
     options: Mapping[str, float] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"<Plan: {self.algorithm.name} for {self.query!r}>"
 
-    def operator(self, *, shard: bool = False) -> Operator:
-        """A fresh operator; window and slide in records or microseconds. A ``shard`` sees some of
-        the objects, and reports one more than it is asked for: see ``runtime.shards``."""
-        window = self.query.window
-        width: int | None
-        slide: int | None
-        if isinstance(window, RangeWindow):
-            width, slide = window.width, window.slide
-        elif isinstance(window, RowsWindow):
-            width, slide = window.rows, window.slide
-        else:
-            width, slide = None, window.slide
+    @property
+    def shared(self) -> bool:
+        return False
+
+    @property
+    def exact(self) -> bool:
+        return self.algorithm.exact
+
+    def make_operator(self, *, shard: bool = False) -> Operator:
+        """Make a fresh operator; window and slide in records or microseconds."""
+        query = self.query
+        settings: dict[str, Any] = {"only_changes": query.emit == "CHANGES", **self.options}
+        if query.combine is not None:
+            once = bool(settings.pop("once", False))
+            settings["combination"] = combination_of(query, once=once)
+        if (uncertain := query.probability) is not None:
+            settings |= {"semantics": uncertain.semantics, "threshold": uncertain.threshold}
+            settings |= {"summed": query.summed, "exclusive": uncertain.exclusive_by is not None}
         assert self.algorithm.operator is not None
-        told: dict[str, Any] = {"only_changes": self.query.emit == "CHANGES", **self.options}
-        if self.query.combine is not None:
-            told["combination"] = combination_of(self.query, once=bool(told.pop("once", False)))
-        if (asked := self.query.probability) is not None:
-            told |= {"semantics": asked.semantics, "threshold": asked.threshold}
-            told |= {"summed": self.query.summed, "exclusive": asked.exclusive_by is not None}
-        return self.algorithm.operator(self.query.k + shard, width, slide, **told)
+        width = width_of(query.window)
+        return self.algorithm.operator(query.k + shard, width, query.window.slide, **settings)
+
+    def save_operator(self, operator: Operator) -> dict[str, Any]:
+        return operator.state()
+
+    def restore_operator(self, state: dict[str, Any], *, shard: bool = False) -> Operator:
+        fresh = self.make_operator(shard=shard)
+        sound.like(state, fresh.state(), "operator", same=_SETTINGS)
+        return type(fresh).from_state(state)
+
+    def finish(self, operator: Operator, latest: int, end: int) -> Iterator[Snapshots]:
+        return operator.advance_gradually(end)
 
     @property
     def on_arrival(self) -> bool:
@@ -84,6 +139,13 @@ class Plan:
     def worst_kept(self) -> int:
         """Records kept for each partition if scores only ever fall."""
         return self.query.k * self.query.window.panes.per_window
+
+
+def width_of(window: Window) -> int | None:
+    """How far back a window reaches, in records or microseconds; None: nothing expires."""
+    if isinstance(window, RowsWindow):
+        return window.rows
+    return window.width if isinstance(window, RangeWindow) else None
 
 
 def combination_of(query: Query, *, once: bool = False) -> Combination:
@@ -114,14 +176,14 @@ def harmonic(n: int) -> float:
     return log(n) + 0.5772156649015329 + 1 / (2 * n) - 1 / (12 * n * n)
 
 
-def plan(query: Query) -> Plan:
+def plan(query: Query) -> QueryPlan:
     """Choose an algorithm, or raise PlanError with the reason why the query cannot be run."""
     _refuse_contradictions(query)
-    chosen = Plan(query, *_choose(query))
+    chosen = QueryPlan(query, *_choose(query))
     if chosen.algorithm.plans:
         return chosen  # see ``planner.shared``
     try:
-        chosen.operator()
+        chosen.make_operator()
     except CrestlineError as error:  # an option that does not fit
         raise PlanError(f"{error}.") from error
     return chosen

@@ -20,13 +20,13 @@ import pyarrow as pa
 from crestline.core.sentinels import LONG_AGO
 from crestline.language import Query, in_full
 from crestline.planner import arrange
+from crestline.runtime.encoders.uncertain import refuse_rules_above_one
 from crestline.runtime.gate import REJECTS
 from crestline.runtime.metrics import Metrics
 from crestline.runtime.projection import resolve
 from crestline.runtime.queries import stream_of
 from crestline.runtime.results import Results
 from crestline.runtime.roles import Carried, columns_of
-from crestline.runtime.uncertainty import refuse_rules_above_one
 from crestline.sources import Source, is_path, is_paths, source
 from crestline.sources.grouping import read_together
 from crestline.spark.failures import explaining

@@ -18,10 +18,10 @@ import pyarrow as pa
 from crestline.core.errors import CrestlineError
 from crestline.language import Query, in_full
 from crestline.planner import arrange
+from crestline.runtime.encoders.uncertain import refuse_rules_above_one
 from crestline.runtime.queries import stream_of
 from crestline.runtime.roles import Carried
 from crestline.runtime.rounds import Checkpoint, Round, Sink, trigger_seconds
-from crestline.runtime.uncertainty import refuse_rules_above_one
 from crestline.sources import source
 from crestline.spark.failures import explained, explaining
 from crestline.spark.files import BAD_COLUMN, BAD_REASON, BAD_VALUE, FileStream, open_files

@@ -535,7 +535,8 @@ class SharedWorlds:
         }
 
     @classmethod
-    def from_state(cls, state: dict[str, Any], agenda: Agenda) -> Self:
+    def from_state(cls, state: dict[str, Any], agenda: Agenda | None = None) -> Self:
+        assert agenda is not None, "the agenda has a state of its own"
         operator = cls([], agenda, exclusive=state["exclusive"])
         operator._asks = [QuerySpec(**ask) for ask in state["asks"]]
         operator._numbers, operator._known = state["numbers"].copy(), state["known"]

@@ -12,9 +12,8 @@ from crestline.core.distributed import Distributed
 from crestline.core.sentinels import LONG_AGO
 from crestline.core.window import counts_rows
 from crestline.kernels.common.order import find_late, is_ascending
-from crestline.runtime.executor import reject_late
 from crestline.runtime.gate import REJECTS, AdmittedBatch, Gate, Rejects, table_bytes
-from crestline.runtime.lateness import delay_of
+from crestline.runtime.lateness import delay_of, reject_late
 from crestline.runtime.roles import Carried, Number, Role
 from crestline.spark.stages.accounts import Chunk, SlideCounts, TaskAccount
 from crestline.spark.stages.ledger import joined, slide_counts
