@@ -23,8 +23,8 @@ from crestline.core.errors import SourceError
 from crestline.local import BoundedRun
 from crestline.sources import base, parquet
 from crestline.sources import horizon as horizon_of
+from crestline.testing import Kind, Record, expect
 from local.engines import assert_same_rows, examples, in_place, rows_of
-from oracle import Kind, Record, expect
 from strategies import SECOND, TIMED_KINDS, Case, cases
 
 EMIT = st.sampled_from(("SNAPSHOTS", "CHANGES"))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from crestline.core.errors import StateError
 from crestline.core.sentinels import LONG_AGO
 from crestline.spark.stages import Reading
+from crestline.testing import Spec, expect
 from local.engines import (
     Algorithm,
     assert_same_rows,
@@ -21,7 +22,6 @@ from local.engines import (
     kinds_of,
     supports,
 )
-from oracle import Spec, expect
 from spark.by_hand import ByHand, without_late
 from strategies import TIMED_KINDS, Case, cases, shuffled_within, splits
 

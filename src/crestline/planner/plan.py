@@ -16,18 +16,17 @@ from crestline.core import sound
 from crestline.core.errors import CrestlineError, PlanError
 from crestline.core.operator import Operator
 from crestline.core.snapshots import Snapshots
-from crestline.core.window import RangeWindow, RowsWindow, Window, counts_rows
+from crestline.core.window import RangeWindow, RowsWindow, Window
 from crestline.incomplete import Combination
 from crestline.language import Query
 from crestline.planner.catalogue import (
-    CATALOGUE,
-    FAMILIES,
     Algorithm,
     families_for,
     named,
     reports_every_arrival,
     uncertain_default,
 )
+from crestline.planner.refusals import REFUSALS
 
 #: What the state of an operator says of its settings; the query says it again.
 _SETTINGS = frozenset(
@@ -36,8 +35,6 @@ _SETTINGS = frozenset(
         "exclusive", "combination", "weights", "trusting", "exact_counts", "hope",
     )
 )  # fmt: skip
-#: No option of USING is larger: all count records, or are small factors.
-MOST_OF_AN_OPTION = 1_000_000_000
 
 
 class Plan(Protocol):
@@ -178,7 +175,9 @@ def harmonic(n: int) -> float:
 
 def plan(query: Query) -> QueryPlan:
     """Choose an algorithm, or raise PlanError with the reason why the query cannot be run."""
-    _refuse_contradictions(query)
+    for refusal in REFUSALS:
+        if sentence := refusal(query):
+            raise PlanError(sentence)
     chosen = QueryPlan(query, *_choose(query))
     if chosen.algorithm.plans:
         return chosen  # see ``planner.shared``
@@ -189,157 +188,22 @@ def plan(query: Query) -> QueryPlan:
     return chosen
 
 
-def _refuse_contradictions(query: Query) -> None:
-    window = query.window
-    counted = counts_rows(window)
-    timed = window.on is not None
-    if query.lateness and not timed:
-        raise PlanError(
-            "LATENESS needs an event time: name it in the window, as in [ROWS 100 ON ts],"
-            " or leave LATENESS out."
-        )
-    if query.late == "REVISE":
-        if counted:
-            raise PlanError(
-                "LATE REVISE needs a window on time: a late record would shift the positions of all"
-                " records after it."
-            )
-        if query.emit == "CHANGES":
-            raise PlanError(
-                "LATE REVISE needs EMIT SNAPSHOTS: a stream of changes cannot correct the past."
-            )
-    if query.combine is not None:
-        _refuse_beside_combine(query)
-    if query.frequency is not None:
-        _refuse_other_moments(query)
-    if query.probability is None:
-        return
-    if query.approximate:
-        raise PlanError(
-            "APPROXIMATE is for certain streams: WITH PROBABILITY is answered exactly. Leave"
-            " APPROXIMATE out."
-        )
-    if query.summed and query.probability.semantics != "PK_TOPK":
-        raise PlanError(
-            "BY SUM OF PROBABILITY adds up how probable records are among the top k, which is"
-            f" PK_TOPK: leave out AS {query.probability.semantics}, or BY SUM OF PROBABILITY."
-        )
-
-
-def _refuse_beside_combine(query: Query) -> None:
-    """What has no meaning for objects whose values arrive piecemeal."""
-    if query.probability is not None:
-        raise PlanError(
-            "COMBINE and WITH PROBABILITY contradict each other: the values of an object are"
-            " certain, only not all of them are there yet. Leave one out."
-        )
-    if query.key:
-        raise PlanError("with COMBINE the object is the key: leave KEY out.")
-    if query.late == "REVISE":
-        raise PlanError(
-            "COMBINE and LATE REVISE contradict each other: values are forgotten which a late"
-            " record may bring back. Leave LATE REVISE out, or allow a longer LATENESS."
-        )
-    if query.frequency is not None:
-        raise PlanError(
-            "COMBINE is answered at moments that its window fixes: leave FREQUENCY out, and say"
-            " how often with SLIDE."
-        )
-    if query.error is not None:
-        raise PlanError(
-            "ERROR is for PA: what CORRELATED misses depends on the streams, so it tells which"
-            " precision is to be expected. Leave ERROR out."
-        )
-    if query.others and query.window.on is None:
-        raise PlanError(
-            "several streams need an event time to be put in order: name it in the window, as in"
-            " [ROWS 100 ON ts]."
-        )
-
-
-def _refuse_other_moments(query: Query) -> None:
-    """FREQUENCY lets us pick the moments of results: nothing else may."""
-    window = query.window
-    if not isinstance(window, RangeWindow):
-        raise PlanError(
-            "FREQUENCY needs a window on time, such as [RANGE 20 MINUTES ON ts]: the moments of"
-            " results are picked on the axis of event time."
-        )
-    if window.slide is not None:
-        raise PlanError(
-            "SLIDE and FREQUENCY contradict each other: SLIDE fixes the moments of results,"
-            " FREQUENCY leaves them to us. Leave one out."
-        )
-    if query.late == "REVISE":
-        raise PlanError(
-            "FREQUENCY and LATE REVISE contradict each other: what was shown at moments of our"
-            " choice is not corrected. Leave one out."
-        )
-    if query.approximate:
-        raise PlanError("FREQUENCY is answered exactly: leave APPROXIMATE out.")
-
-
-def _planned_sharing(query: Query) -> tuple[Algorithm, str, Mapping[str, float]]:
-    name = query.using or "DP"
-    algorithm = named(name, "sharing")
-    plans = ", ".join(a.name for a in CATALOGUE if a.family == "sharing")
-    if algorithm is None or algorithm.family != "sharing":
-        raise PlanError(
-            f"with FREQUENCY, USING names the plan by which queries share their work, and {name} is"
-            f" none: choose one of {plans}."
-        )
-    if query.options:
-        raise PlanError(f"{algorithm.name} takes no options: leave them out.")
-    reason = "USING asks for it" if query.using else "the default for FREQUENCY: no plan costs less"
-    return algorithm, reason, {}
-
-
 def _choose(query: Query) -> tuple[Algorithm, str, Mapping[str, float]]:
+    """The algorithm of a query that no refusal applies to, the reason, and its options."""
     if query.frequency is not None:
-        return _planned_sharing(query)
+        reason = "the default for FREQUENCY: no plan costs less"
+        reason = "USING asks for it" if query.using else reason
+        return _known(query.using or "DP", "sharing"), reason, {}
     if query.using is None:
         return _default(query)
-    families = families_for(query)
-    algorithm = named(query.using, *families)
-    usable = [a.name for a in CATALOGUE if a.family in families and a.supports(query.window)]
-    choices = "choose one of " + ", ".join(usable)
-    if algorithm is None:
-        raise PlanError(f"there is no algorithm {query.using}: {choices}.")
-    if algorithm.family == "sharing":
-        raise PlanError(
-            f"{algorithm.name} plans queries whose results may come at moments of our choice: say"
-            f" how old a result may be, as in FREQUENCY 2 MINUTES, or {choices}."
-        )
-    if algorithm.family not in families:
-        problem = f"is for {FAMILIES[algorithm.family]}"
-        if query.probability is not None:
-            problem = "does not know probabilities, but the query is WITH PROBABILITY"
-        elif query.combine is not None:
-            problem = "knows nothing of objects with several values, but the query has COMBINE"
-        elif algorithm.family == "uncertain":
-            problem = "is for uncertain streams and needs WITH PROBABILITY"
-        elif algorithm.family == "incomplete":
-            problem = "is for incomplete streams and needs COMBINE"
-        raise PlanError(f"{algorithm.name} {problem}: {choices}.")
-    if not algorithm.supports(query.window):
-        raise PlanError(f"{algorithm.name} does not do {algorithm.refuses}: {choices}.")
-    if query.late == "REVISE" and algorithm.family == "arrival":
-        raise PlanError(
-            f"{algorithm.name} forgets what a late record may bring back: LATE REVISE needs"
-            " MINTOPK, which is the default then."
-        )
-    if query.approximate and algorithm.exact:
-        other = "PA" if query.combine is None else "CORRELATED"
-        raise PlanError(
-            f"{algorithm.name} is exact, which is more than APPROXIMATE asks for: leave out one of"
-            f" the two, or use {other}."
-        )
-    options = _options(query, algorithm)
+    options: dict[str, float] = {
+        name.lower(): value for name, value in query.options if not isinstance(value, str)
+    }
     if query.approximate and query.combine is None:
         options.setdefault("adaptive", True)
-        if query.error is not None and options.setdefault("error", query.error) != query.error:
-            raise PlanError("ERROR and the option error contradict each other: give one.")
-    return algorithm, "USING asks for it", options
+        if query.error is not None:
+            options.setdefault("error", query.error)
+    return _known(query.using, *families_for(query)), "USING asks for it", options
 
 
 def _default(query: Query) -> tuple[Algorithm, str, Mapping[str, float]]:
@@ -354,13 +218,6 @@ def _default(query: Query) -> tuple[Algorithm, str, Mapping[str, float]]:
         return uncertain_default(), reason, {}
     every_arrival = reports_every_arrival(query.window)
     if query.approximate:
-        if not every_arrival:
-            raise PlanError(
-                "APPROXIMATE is for windows that report at every arrival, [ROWS n] and [RANGE w ON"
-                " ts]: where a window slides in steps the exact answer costs no more. Leave it out."
-            )
-        if query.late == "REVISE":
-            raise PlanError("APPROXIMATE and LATE REVISE contradict each other: leave one out.")
         options = {"adaptive": True, "error": 0.001 if query.error is None else query.error}
         reason = "APPROXIMATE asks for it; RAPF takes its place while records come in some order"
         return _known("PA"), reason, options
@@ -374,29 +231,7 @@ def _default(query: Query) -> tuple[Algorithm, str, Mapping[str, float]]:
     return _known("MINTOPK"), reason, {}
 
 
-def _known(name: str) -> Algorithm:
-    algorithm = named(name)
+def _known(name: str, *families: str) -> Algorithm:
+    algorithm = named(name, *families)
     assert algorithm is not None
     return algorithm
-
-
-def _options(query: Query, algorithm: Algorithm) -> dict[str, float]:
-    """The options of USING, checked: their names, their kinds, and that the operator takes them."""
-    chosen: dict[str, float] = {}
-    for name, value in query.options:
-        known = ", ".join(algorithm.options)
-        if name.lower() not in algorithm.options:
-            takes = f"knows {known}" if known else "takes none"
-            raise PlanError(
-                f"{algorithm.name} has no option {name}: it {takes}. Leave it out or use another."
-            )
-        default = algorithm.options[name.lower()]
-        if isinstance(value, str) or isinstance(value, bool) != isinstance(default, bool):
-            wanted = "true or false" if isinstance(default, bool) else "a number"
-            raise PlanError(f"the option {name} of {algorithm.name} is {wanted}, not {value!r}.")
-        if abs(value) > MOST_OF_AN_OPTION:
-            raise PlanError(
-                f"the option {name} of {algorithm.name} goes up to {MOST_OF_AN_OPTION:,}."
-            )
-        chosen[name.lower()] = value
-    return chosen

@@ -37,7 +37,8 @@ def _number_symbols() -> None:
     as the quicksorts of ``np.sort`` and ``np.argsort``, differ in nothing but the number: code that
     two processes compiled sorted in the wrong way, or crashed, once a third one had loaded both.
     """
-    FunctionIdentity._unique_ids = itertools.count(int.from_bytes(os.urandom(6), "big") << 8)
+    start = 1 << 55 | int.from_bytes(os.urandom(6), "big") << 7  # always as many digits
+    FunctionIdentity._unique_ids = itertools.count(start)
 
 
 _number_symbols()

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from oracle import Record, Spec, expect
+from crestline.testing import Record, Spec, expect
 
 NAN = math.nan
 
