@@ -14,19 +14,9 @@ from hypothesis import strategies as st
 
 from crestline.sharing import PLANS, Demand
 
+PAPER = "chen_multi"
+
 asked = st.lists(st.tuples(st.integers(1, 40), st.integers(1, 100)), min_size=1, max_size=12)
-
-
-@pytest.fixture(scope="module")
-def paper() -> Any:
-    from papers.chen_multi import example
-
-    return example
-
-
-@pytest.fixture(scope="module")
-def steps(paper: Any) -> Any:
-    return paper.steps()
 
 
 # -- Tables 1 to 3, section 4 ---------------------------------------------------------------------
