@@ -131,7 +131,8 @@ def child_command(python: str, module: str, task: dict[str, Any]) -> list[str]:
 def child_environment(python: str) -> dict[str, str]:
     """The environment of a child. Another Python sees nothing of this one but the clone."""
     paths = [path for path in sys.path if path] if python == sys.executable else []
-    return {**os.environ, "PYTHONPATH": os.pathsep.join([*paths, str(ROOT)])}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([*paths, str(ROOT)])}
+    return environment | {"CRESTLINE_KERNELS": "compiled"}  # whatever the size
 
 
 def in_child(module: str, task: dict[str, Any], patience: float = 600) -> dict[str, Any]:

@@ -167,7 +167,7 @@ def python_names() -> frozenset[str]:
 def language_words() -> frozenset[str]:
     """Words in capitals that the language, the catalogue or the environment know."""
     words: set[str] = {name.upper() for name in KINDS}
-    for folder in ("src", "tests"):
+    for folder in ("src", "tests", "benchmarks"):
         for file in (ROOT / folder).rglob("*.py"):
             if file != Path(__file__):
                 words.update(re.findall(r"\b[A-Z][A-Z0-9_]*\b", file.read_text(encoding="utf-8")))

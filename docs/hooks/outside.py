@@ -24,9 +24,14 @@ TARGET = re.compile(r'(?<=\]\()[^)\s]+(?=[)\s])|(?<=\bsrc=")[^"]+|(?<=\bhref=")[
 CODE = re.compile(r"^```.*?^```$|``.+?``|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 #: How texts that are no Markdown are coloured.
 SHOWN = {
-    ".py": "python", ".sql": "sql", ".sh": "sh", ".toml": "toml", ".json": "json", ".cff": "yaml",
+    ".py": "python",
+    ".sql": "sql",
+    ".sh": "sh",
+    ".toml": "toml",
+    ".json": "json",
+    ".cff": "yaml",
     "": "text",
-}  # fmt: skip
+}
 BELOW = "project"
 
 

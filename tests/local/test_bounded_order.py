@@ -203,7 +203,7 @@ def test_the_columns_of_records_that_lost_are_forgotten() -> None:
     several = StreamRun({"q": crestline.parse(MINUTE)}, table.schema, bounded=True)
     for batch in table.to_batches(max_chunksize=2_000):
         assert list(several.push(batch)) == []
-        assert len(several._engines[0].fold._kept) < 20_000
+        assert len(several._bundles[0].executor.candidates.table) < 20_000
     assert sum(rows.num_rows for _, rows in several.finish()) == 200
 
 

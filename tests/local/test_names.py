@@ -1,4 +1,4 @@
-"""A selected column may have any name that its own result does not use."""
+"""A column of a stream may have any name, a selected one any that its own result does not use."""
 
 from __future__ import annotations
 
@@ -10,6 +10,15 @@ import pytest
 
 import crestline
 from crestline.core.errors import QueryError, SourceError
+from crestline.runtime.roles import (
+    Carried,
+    Number,
+    Role,
+    key_role,
+    partition_role,
+    selected_role,
+    tie_role,
+)
 from crestline.testing import Row
 from local.engines import rows_of
 from spark.by_hand import ByHand
@@ -53,18 +62,18 @@ PAIRS = [
 ]
 
 
-def answers(text: str, renamed: dict[str, str]) -> dict[str, list[Row]]:
+def answers(text: str, renamed: dict[str, str], stream: pa.Table = STREAM) -> dict[str, list[Row]]:
     """The rows by all ways to get them, with neutral names."""
     session = crestline.open(text)
-    first = session.push(STREAM.slice(0, 5))
+    first = session.push(stream.slice(0, 5))
     session = crestline.open(text, state=session.snapshot())
-    pushed = pa.concat_tables([first, session.push(STREAM.slice(5)), session.finish()])
-    case: Any = SimpleNamespace(spec=SimpleNamespace(text=lambda using: text), table=STREAM)
+    pushed = pa.concat_tables([first, session.push(stream.slice(5)), session.finish()])
+    case: Any = SimpleNamespace(spec=SimpleNamespace(text=lambda using: text), table=stream)
     by_hand = ByHand(case, 3, bounded=False)
-    by_hand.round([STREAM.slice(0, 3), STREAM.slice(3, 2)])
-    by_hand.round([STREAM.slice(5)])
+    by_hand.round([stream.slice(0, 3), stream.slice(3, 2)])
+    by_hand.round([stream.slice(5)])
     found = {
-        "run": rows_of(crestline.run(text, {"s": STREAM}).to_arrow()),
+        "run": rows_of(crestline.run(text, {"s": stream}).to_arrow()),
         "session": rows_of(pushed),
         "stages": by_hand.rows,
     }
@@ -115,3 +124,56 @@ def test_a_star_may_bring_such_names() -> None:
     assert "probability" in repr(results) and results.plot()
     with pytest.raises(SourceError, match="'at', but the result has a column of that name"):
         crestline.run("SELECT TOP 1 * FROM s [ROWS 3] ORDER BY window EMIT CHANGES", {"s": rows})
+
+
+#: Every name that the engine or the pipeline has for a column, and names that begin like one.
+OURS = (
+    *Role, *Number, *Carried, tie_role(0), tie_role(1), partition_role(0), partition_role(1),
+    selected_role(0), selected_role(1), key_role(0), "e0", "e1", "batch", "temp", "crestline_batch",
+)  # fmt: skip
+#: A stream of which every column plays another role.
+PLAYING = pa.table(
+    {
+        "moment": STREAM["ts"],
+        "value": STREAM["x"],
+        "chance": STREAM["p"],
+        "group": STREAM["g"],
+        "second": [3, 1, 2, 2, 1, 1, 3, 2, 2, 1],
+        "shown": ["d", "c", "b", "a", "e", "f", "g", "h", "i", "j"],
+        "unique": range(10),
+        "rule": [1, 2, 2, 4, 5, 6, 7, 8, 9, 9],
+    }
+)
+SELECTED = (
+    "SELECT TOP 2 `{shown}` AS one, `{unique}` + `{second}` AS two"
+    " FROM s [RANGE 6 us SLIDE 2 us ON `{moment}`]"
+    " WHERE `{unique}` < 9 PARTITION BY `{group}` AS three"
+)
+QUERIES = {
+    "ranked": SELECTED + " ORDER BY `{second}` DESC, `{value}` + 1, `{chance}` KEY (`{unique}`)",
+    "probable": SELECTED + " WITH PROBABILITY `{chance}` EXCLUSIVE BY `{rule}` ORDER BY `{value}`",
+    "combined": SELECTED + " COMBINE SUM(`{value}`) ACROSS `{second}` OBJECT `{unique}`",
+}
+
+
+@pytest.mark.filterwarnings("ignore::crestline.LateRecordsWarning")
+@pytest.mark.parametrize("kind", QUERIES)
+def test_no_column_of_a_stream_is_taken_for_one_of_ours(kind: str) -> None:
+    columns = PLAYING.column_names
+    neutral = answers(QUERIES[kind].format(**dict(zip(columns, columns, strict=True))), {}, PLAYING)
+    assert neutral["run"] and neutral["stages"]
+    for first in range(len(OURS)):
+        names = [str(OURS[(first + i) % len(OURS)]) for i in range(len(columns))]
+        text = QUERIES[kind].format(**dict(zip(columns, names, strict=True)))
+        assert answers(text, {}, PLAYING.rename_columns(names)) == neutral, names
+
+
+def test_a_star_may_bring_names_of_ours() -> None:
+    names = [name for name in dict.fromkeys(map(str, OURS)) if name != "score"]
+    stream = pa.table({name: [number, 1] for number, name in enumerate(names)})
+    text = "SELECT TOP 2 * FROM s [ROWS 2] PARTITION BY chunk ORDER BY bucket DESC, _row"
+    rows = answers(text, {}, stream)
+    for found in rows.values():
+        assert {tuple(row[name] for name in names) for row in found} == {
+            tuple(row.values()) for row in stream.to_pylist()
+        }

@@ -11,6 +11,7 @@ import typer
 from crestline.cli import completion
 from crestline.cli.clone import import_from_clone, naming_missing_packages
 from crestline.cli.errors import Misuse
+from crestline.kernels.jit.tiers import using
 
 
 def bench(
@@ -53,7 +54,8 @@ def bench(
     results = {}
     for name in names:
         module = import_from_clone(f"benchmarks.{name}", "bench")
-        with naming_missing_packages(f"the suite {name!r}"):
+        # Small sizes would run as plain Python.
+        with naming_missing_packages(f"the suite {name!r}"), using("compiled"):
             results[name] = module.run(quick=quick, say=lambda text: print(text, file=sys.stderr))
         if not as_json:
             print(module.table(results[name]))

@@ -14,8 +14,12 @@ import pyarrow.compute as pc
 
 from crestline.language import Query
 from crestline.runtime.fitting import bare_type, fit, is_number, is_text, wider
-from crestline.runtime.projection import resolve, roles
+from crestline.runtime.projection import resolve
+from crestline.runtime.roles import Role, role_expressions
 from crestline.types import Bools, Ints
+
+#: Roles in which a text means the number or the time that it spells.
+_READ = (Role.TIME, Role.SCORE, Role.PROBABILITY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +50,13 @@ class Uses:
     def of(cls, queries: Iterable[Query], schema: pa.Schema) -> Uses:
         reading, times, other, objects = set(), set(), set(), set()
         for query in queries:
-            for role, expression in roles(query).items():
+            for role, expression in role_expressions(query).items():
                 names = set(resolve(list(expression.columns), schema, query.stream).values())
-                if role == "o":
+                if role == Role.OBJECT:
                     objects |= names
-                if expression.column is not None and role in ("time", "score", "u"):
+                if expression.column is not None and role in _READ:
                     reading |= names
-                if role == "time":
+                if role == Role.TIME:
                     times |= names
                 else:
                     other |= names

@@ -17,7 +17,7 @@ from crestline.kernels.common.order import has_nan
 from crestline.language import Query
 from crestline.runtime.conforming import Misfit
 from crestline.runtime.fitting import MOMENT, bare_type, fit, plain_type, read_texts
-from crestline.runtime.projection import roles
+from crestline.runtime.roles import Role, role_expressions
 from crestline.types import Bools, Floats, Ints
 
 REJECTS = pa.schema(
@@ -174,7 +174,7 @@ class Rejects:
 
     def add(self, rows: Ints, role: str, reason: str, values: pa.Array | pa.ChunkedArray) -> None:
         """Set records aside because of the column that plays this role."""
-        self.add_column(rows, roles(self.query)[role].sql, reason, values)
+        self.add_column(rows, role_expressions(self.query)[role].sql, reason, values)
 
     def add_column(
         self, rows: Ints, column: str, reason: str, values: pa.Array | pa.ChunkedArray
@@ -237,8 +237,8 @@ class Gate:
         values that did not fit into their columns, which have NULL there."""
         rows: Ints | range = range(first_row, first_row + columns.num_rows)
         filtered = 0
-        if "where" in columns.column_names:
-            where = columns.column("where").cast(pa.bool_()).fill_null(False)
+        if Role.WHERE in columns.column_names:
+            where = columns.column(Role.WHERE).cast(pa.bool_()).fill_null(False)
             passes = np.asarray(where.to_numpy())
             for misfit in misfits:  # what WHERE would say of it is not known
                 if misfit.column.casefold() in self._where:
@@ -255,29 +255,29 @@ class Gate:
             bad = misfit.which if bad is None else bad | misfit.which
         time: Ints | None = None
         if self._timed:
-            time, bad = self._times(columns.column("time"), rows, bad)
-        score, bad = self._scores(columns.column("score"), rows, bad)
+            time, bad = self._times(columns.column(Role.TIME), rows, bad)
+        score, bad = self._scores(columns.column(Role.SCORE), rows, bad)
         if self._combine is not None:
             bad = self._sightings(columns, score, rows, bad)
         probability: Floats | None = None
         if self._uncertain:
-            probability, bad = self._probabilities(columns.column("u"), rows, bad)
+            probability, bad = self._probabilities(columns.column(Role.PROBABILITY), rows, bad)
         admitted = AdmittedBatch(columns, rows, score, time, probability)
         return admitted if bad is None else admitted.take(np.flatnonzero(~bad)), filtered
 
     def _times(
         self, given: pa.ChunkedArray, rows: Ints | range, bad: Bools | None
     ) -> tuple[Ints, Bools | None]:
-        column = self._read("time", given, MOMENT)
+        column = self._read(Role.TIME, given, MOMENT)
         null = self._nulls(
-            column, given, rows, "time", "event time is NULL", "not a timestamp", bad
+            column, given, rows, Role.TIME, "event time is NULL", "not a timestamp", bad
         )
         if null is not None:
             bad = null if bad is None else bad | null
         times, beyond = _microseconds(column)
         if beyond is not None:
             reason = "event time is out of range"
-            bad = self._refuse(beyond, rows, "time", reason, pa.table({"time": given}), bad)
+            bad = self._refuse(beyond, rows, Role.TIME, reason, pa.table({Role.TIME: given}), bad)
         return times, bad
 
     def _scores(
@@ -285,7 +285,7 @@ class Gate:
     ) -> tuple[Floats, Bools | None]:
         """Scores, larger is better, and which records are bad by now."""
         what = "score" if self._combine is None else "value"
-        score, bad = self._numbers("score", what, given, rows, bad)
+        score, bad = self._numbers(Role.SCORE, what, given, rows, bad)
         return score if self._descending else 0.0 - score, bad
 
     def _sightings(
@@ -296,18 +296,22 @@ class Gate:
         assert combine is not None
         if combine.high is not None:
             outside = (value < combine.low) | (value > combine.high)
-            bad = self._refuse(outside, rows, "score", "value is outside its range", columns, bad)
+            bad = self._refuse(
+                outside, rows, Role.SCORE, "value is outside its range", columns, bad
+            )
         else:
-            bad = self._refuse(np.isinf(value), rows, "score", "value is infinite", columns, bad)
-        for role, what in (("o", "object"), ("s", "stream")):
+            bad = self._refuse(np.isinf(value), rows, Role.SCORE, "value is infinite", columns, bad)
+        for role, what in ((Role.OBJECT, "object"), (Role.STREAM, "stream")):
             if columns.column(role).null_count:
                 null = np.asarray(columns.column(role).is_null().to_numpy())
                 bad = self._refuse(null, rows, role, f"{what} is NULL", columns, bad)
         if self._streams is not None:
-            names = stream_names(columns.column("s"))
+            names = stream_names(columns.column(Role.STREAM))
             among = pc.is_in(names, value_set=pa.array(self._streams, pa.string()))
             reason = "stream is not one of those declared"
-            bad = self._refuse(~np.asarray(among.to_numpy()), rows, "s", reason, columns, bad)
+            bad = self._refuse(
+                ~np.asarray(among.to_numpy()), rows, Role.STREAM, reason, columns, bad
+            )
         return bad
 
     def _refuse(
@@ -324,10 +328,12 @@ class Gate:
     def _probabilities(
         self, given: pa.ChunkedArray, rows: Ints | range, bad: Bools | None
     ) -> tuple[Floats, Bools | None]:
-        probability, bad = self._numbers("u", "probability", given, rows, bad)
+        probability, bad = self._numbers(Role.PROBABILITY, "probability", given, rows, bad)
         outside = ~((probability > 0) & (probability <= 1))  # what is NULL or NaN is bad already
         reason = "probability is outside (0, 1]"
-        return probability, self._refuse(outside, rows, "u", reason, pa.table({"u": given}), bad)
+        return probability, self._refuse(
+            outside, rows, Role.PROBABILITY, reason, pa.table({Role.PROBABILITY: given}), bad
+        )
 
     def _numbers(
         self, role: str, what: str, given: pa.ChunkedArray, rows: Ints | range, bad: Bools | None

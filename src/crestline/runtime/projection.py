@@ -1,33 +1,28 @@
-"""From a batch of a stream to the columns a query needs, named by the part they play.
+"""From a batch of a stream to the columns of a query, named by their roles.
 
-======  =========================================  ======  ======================================
-role    column                                     role    column
-======  =========================================  ======  ======================================
-where   the condition                              p0...   PARTITION BY
-time    event time                                 c0...   the selected columns
-score   the first ORDER BY term                    k0...   KEY
-        or the value that COMBINE names            u       WITH PROBABILITY
-t0...   further ORDER BY terms                     x       EXCLUSIVE BY
-o       OBJECT                                     s       ACROSS
-======  =========================================  ======  ======================================
-
-Plain columns are taken as they are; everything else is computed by DuckDB in a connection that can
-touch nothing but the batch.
+Plain columns are taken as they are. DuckDB computes everything else, in a connection that can touch
+nothing but the batch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from crestline.core.errors import SourceError
-from crestline.language import Expression, Query
+from crestline.language import Query
 from crestline.runtime.columns import usable, usable_type
 from crestline.runtime.lazily import duckdb_errors
+from crestline.runtime.roles import (
+    Role,
+    columns_of,
+    partition_role,
+    role_expressions,
+    selected_role,
+)
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -51,7 +46,7 @@ class Projection:
         self._connection: DuckDBPyConnection | None = None
         self._plain: dict[str, str] = {}
         self._computed: dict[str, str] = {}
-        for role, expression in roles(query).items():
+        for role, expression in role_expressions(query).items():
             if expression.column is not None:
                 self._plain[role] = expression.column
             else:
@@ -97,7 +92,7 @@ class Projection:
             arrays |= {role: computed[sql] for role, sql in self._computed.items()}
         elif self._computed:
             arrays |= compute(self._connect(), table, self._computed, self.query.stream)
-        return pa.table({role: arrays[role] for role in roles(self.query)})
+        return pa.table({role: arrays[role] for role in role_expressions(self.query)})
 
     def _connect(self) -> DuckDBPyConnection:
         if self._connection is None:
@@ -146,10 +141,10 @@ def compute(
     connection: DuckDBPyConnection, table: pa.Table, wanted: Mapping[str, str], stream: str
 ) -> dict[str, pa.ChunkedArray]:
     """The values of expressions, by the names they are wanted under."""
-    selected = ", ".join(f"{sql} AS {name}" for name, sql in wanted.items())
+    items = ", ".join(f"{sql} AS {name}" for name, sql in wanted.items())
     try:
         connection.register("crestline_batch", _widened(table))
-        computed = connection.sql(f"SELECT {selected} FROM crestline_batch").to_arrow_table()
+        computed = connection.sql(f"SELECT {items} FROM crestline_batch").to_arrow_table()
     except duckdb_errors() as error:
         reason = str(error).split("\n")[0]
         raise SourceError(
@@ -171,70 +166,42 @@ def check_role_types(query: Query, schema: pa.Schema, typed: bool) -> frozenset[
     plain = (lambda kind: not pa.types.is_nested(kind),)
     if query.combine is not None:
         hint = f"{query.combine.function} needs a numeric column or expression"
-    wanted = [("score", _NUMERIC, "a number", hint)]
+    wanted = [(Role.SCORE, _NUMERIC, "a number", hint)]
     if query.combine is not None:
-        wanted.append(("o", plain, "a plain value", "OBJECT is a number, a text or a time"))
-        wanted.append(("s", plain, "a plain value", "ACROSS a column of numbers or texts"))
+        wanted.append((Role.OBJECT, plain, "a plain value", "OBJECT is a number, a text or a time"))
+        wanted.append((Role.STREAM, plain, "a plain value", "ACROSS a column of numbers or texts"))
     if query.window.on is not None:
         hint = "use a timestamp, or timestamp_seconds(...) for seconds since 1970"
-        wanted.append(("time", _TIMES, "a timestamp", hint))
+        wanted.append((Role.TIME, _TIMES, "a timestamp", hint))
     if query.probability is not None:
         hint = "WITH PROBABILITY a numeric column or expression"
-        wanted.append(("u", _NUMERIC, "a number", hint))
+        wanted.append((Role.PROBABILITY, _NUMERIC, "a number", hint))
         if query.probability.exclusive_by is not None:
-            wanted.append(("x", plain, "a plain value", "EXCLUSIVE BY a number, a text or a time"))
+            wanted.append(
+                (Role.EXCLUSIVE, plain, "a plain value", "EXCLUSIVE BY a number, a text or a time")
+            )
         for i in range(len(query.select) if query.summed else 0):
             hint = "BY SUM OF PROBABILITY adds up for numbers, texts and times"
-            wanted.append((f"c{i}", plain, "a plain value", hint))
-    if "where" in schema.names:
+            wanted.append((selected_role(i), plain, "a plain value", hint))
+    if Role.WHERE in schema.names:
         boolean = (pa.types.is_boolean, pa.types.is_null)
-        wanted.append(("where", boolean, "a condition", "compare it: WHERE x > 0"))
+        wanted.append((Role.WHERE, boolean, "a condition", "compare it: WHERE x > 0"))
     for i in range(len(query.partition_by)):
         hint = "PARTITION BY a number, a text or a time"
-        wanted.append((f"p{i}", plain, "a plain value", hint))
+        wanted.append((partition_role(i), plain, "a plain value", hint))
     for role, tests, wish, hint in wanted:
         kind = schema.field(role).type
         if any(test(kind) for test in tests):
             continue
-        name = roles(query)[role].sql
+        name = role_expressions(query)[role].sql
         # A frame may have its times as texts, whatever made it.
-        if _is_text(kind) and (role == "time" or (not typed and role != "where")):
+        if _is_text(kind) and (role == Role.TIME or (not typed and role != Role.WHERE)):
             texts.add(role)
             continue
         raise SourceError(
             f"stream {query.stream!r}: {name} is of type {kind}, but {wish} is needed: {hint}"
         )
     return frozenset(texts)
-
-
-@lru_cache(maxsize=256)
-def roles(query: Query) -> dict[str, Expression]:
-    """The expression of every role, in a fixed order; ``*`` must have become columns by now."""
-    assert query.star is None, "a query meets its stream by in_full() first"
-    found: dict[str, Expression] = {}
-    if query.where is not None:
-        found["where"] = query.where
-    if query.window.on is not None:
-        found["time"] = Expression(query.window.on)
-    combine = query.combine
-    found["score"] = query.order_by[0].expression if combine is None else combine.value
-    if combine is not None:
-        found |= {"o": _column(combine.object), "s": _column(combine.across)}
-    found |= {f"t{i}": term.expression for i, term in enumerate(query.order_by[1:])}
-    found |= {f"p{i}": item.expression for i, item in enumerate(query.partition_by)}
-    found |= {f"c{i}": item.expression for i, item in enumerate(query.select)}
-    named = {item.name: item.expression for item in (*query.partition_by, *query.select)}
-    for i, name in enumerate(query.key):
-        found[f"k{i}"] = named.get(name) or _column(name)
-    if query.probability is not None:
-        found["u"] = query.probability.expression
-        if query.probability.exclusive_by is not None:
-            found["x"] = _column(query.probability.exclusive_by)
-    return found
-
-
-def _column(name: str) -> Expression:
-    return Expression(f"`{name.replace('`', '``')}`")
 
 
 def closed_connection() -> DuckDBPyConnection:
@@ -261,11 +228,6 @@ def _widened(table: pa.Table) -> pa.Table:
         if field.type in (pa.float16(), pa.float32()):
             table = table.set_column(i, field.name, table.column(i).cast(pa.float64()))
     return table
-
-
-def columns_of(query: Query) -> list[str]:
-    """The columns that a query reads, as it spells them."""
-    return list(dict.fromkeys(name for e in roles(query).values() for name in e.columns))
 
 
 def resolve(names: list[str], schema: pa.Schema, stream: str) -> dict[str, str]:

@@ -16,6 +16,7 @@ from crestline.kernels.common.changes import diff_snapshots, diff_uncertain_snap
 from crestline.language import Query
 from crestline.runtime.fitting import plain_type
 from crestline.runtime.partitions import Partitions
+from crestline.runtime.roles import Number, Role, partition_role, selected_role
 from crestline.types import Bools, Floats, Ints
 
 _MOMENT = pa.timestamp("us", "UTC")
@@ -39,13 +40,13 @@ class RowBuilder:
         self._at = pa.int64() if self._counted else _MOMENT
         self.partition_schema = pa.schema(
             [
-                (item.name, plain_type(columns.field(f"p{i}").type))
+                (item.name, plain_type(columns.field(partition_role(i)).type))
                 for i, item in enumerate(query.partition_by)
             ]
         )
         partitioned = {item.name for item in query.partition_by}
         self._selected = {
-            item.name: f"c{i}"
+            item.name: selected_role(i)
             for i, item in enumerate(query.select)
             if item.name not in partitioned
         }
@@ -58,7 +59,10 @@ class RowBuilder:
         if query.combine is not None:
             tail += [("upper", pa.float64()), ("certain", pa.bool_())]
         if shard:
-            tail += [("\0object", plain_type(columns.field("o").type)), ("\0latest", pa.int64())]
+            tail += [
+                ("\0object", plain_type(columns.field(Role.OBJECT).type)),
+                ("\0latest", pa.int64()),
+            ]
             tail.append(("\0rival", pa.float64()))
         if query.late == "REVISE":
             tail.append(("revision", pa.int64()))
@@ -107,7 +111,7 @@ class RowBuilder:
             columns["upper"] = pa.array(reported.outlook.upper)
             columns["certain"] = pa.array(reported.outlook.certain)
             if "\0object" in self._snapshots.names:
-                columns["\0object"] = kept.column("o").take(pa.array(reported.id))
+                columns["\0object"] = kept.column(Role.OBJECT).take(pa.array(reported.id))
                 columns["\0latest"] = pa.array(reported.outlook.latest)
                 columns["\0rival"] = pa.array(reported.outlook.rival)
         if reported.probability is not None:
@@ -176,7 +180,7 @@ class RowBuilder:
                 columns[name] = column.take(partition)
         for name, role in self._selected.items():
             columns[name] = kept.column(role).take(id)
-        score = np.asarray(kept.column("_score").to_numpy())[id]
+        score = np.asarray(kept.column(Number.SCORE).to_numpy())[id]
         order_by = self._query.order_by
         descending = not order_by or order_by[0].descending
         columns["score"] = pa.array(score if descending else 0.0 - score)

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from crestline.core.errors import SourceError
 from crestline.language import Query
-from crestline.runtime.projection import columns_of
 from crestline.runtime.queries import stream_of
+from crestline.runtime.roles import columns_of
 from crestline.sources.merging import merging_key
 from crestline.sources.opening import is_path, is_paths
 

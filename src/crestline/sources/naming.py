@@ -9,7 +9,7 @@ from typing import Any
 
 from crestline.core.errors import SourceError
 from crestline.language import Query
-from crestline.runtime.projection import columns_of
+from crestline.runtime.roles import columns_of
 from crestline.sources.copies import StreamPath, checked_encoding, standard_input
 from crestline.sources.opening import is_path, is_paths
 

@@ -18,6 +18,7 @@ import pyarrow as pa
 from crestline.language import in_full, parse
 from crestline.runtime.gate import table_from
 from crestline.runtime.projection import Projection
+from crestline.runtime.roles import partition_role
 from crestline.spark.stages import Member, Prune, Reading, Step
 from crestline.testing.rows import rows_of
 from crestline.testing.spec import Row
@@ -97,7 +98,7 @@ class PipelineByHand:
     def _projected(self, table: pa.Table) -> pa.Table:
         """Compute the columns that Catalyst would compute, and the bucket of each record."""
         columns = self._projection(table)
-        parts = [columns.column(f"p{i}") for i in range(len(self._query.partition_by))]
+        parts = [columns.column(partition_role(i)) for i in range(len(self._query.partition_by))]
         texts = [
             repr([v + 0 if isinstance(v, float) else v for v in values]).encode()
             for values in zip(*(part.to_pylist() for part in parts), strict=True)

@@ -15,14 +15,14 @@ import pytest
 import crestline
 from crestline.kernels.certain.mintopk import advance_mintopk
 from crestline.kernels.common.order import has_nan, is_ascending
-from crestline.kernels.common.output import before, first_without
+from crestline.kernels.common.windows import before, first_without
 from crestline.kernels.incomplete.objects import mixed
 from crestline.kernels.jit import tiers, workshop
 from crestline.kernels.jit.signature import as_tuples, key
 from crestline.kernels.jit.tiers import _tiers, rehearsing, using, waited
 from crestline.runtime import rehearsal
 
-SOURCE = Path(__file__).parents[2] / "src"
+SOURCE = Path(__file__).parents[3] / "src"
 
 QUERIES = {
     "certain": "SELECT TOP 2 id FROM s [RANGE 10 s SLIDE 5 s ON ts] ORDER BY x * y DESC",

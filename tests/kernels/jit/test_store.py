@@ -18,7 +18,7 @@ from crestline.kernels.jit.store import is_mine_alone
 
 #: Variables that decide where code is kept.
 DECIDING = ("CRESTLINE_CACHE_DIR", "NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "PYTHONPATH")
-SOURCE = Path(__file__).parents[2] / "src"
+SOURCE = Path(__file__).parents[3] / "src"
 
 
 def give_up_rights() -> None:
