@@ -110,9 +110,9 @@ class Printer:
             case Element():
                 index = self._constant(node.index, int, "an index is a whole number")
                 array = self.print(node.array)
-                return (f"get({array}, {index})", f"list_extract({array}, {index + 1})")[
-                    self.engine
-                ]
+                if self.engine == DUCKDB:
+                    return f"list_extract({array}, {index + 1})"
+                return f"get({array}, {index})"
             case Case(operand=None):
                 return f"({case_text('', list(map(self.print, node.parts)))})"
             case Case(operand=Node() as operand):
