@@ -11,7 +11,7 @@ the last digit of roots, logarithms, powers and angles; how a FLOAT or DOUBLE lo
 
 In a template ``{0}`` is the first argument and ``{d[0]}`` the first argument as a double.
 
->>> FUNCTIONS["LN"].in_duckdb(["x"])
+>>> FUNCTIONS["LN"].call(["x"], DUCKDB)
 '(CASE WHEN TRY_CAST(x AS DOUBLE) > 0 THEN ln(TRY_CAST(x AS DOUBLE)) END)'
 """
 
@@ -45,11 +45,9 @@ class Function:
     usage: str = ""
     literals: tuple[int, ...] = ()
 
-    def in_spark(self, arguments: list[str]) -> str:
-        return filled(self.spark, arguments, SPARK)
-
-    def in_duckdb(self, arguments: list[str]) -> str:
-        return filled(self.duckdb, arguments, DUCKDB)
+    def call(self, arguments: list[str], engine: int) -> str:
+        """Write a call of the function with these arguments."""
+        return filled((self.spark, self.duckdb)[engine], arguments, engine)
 
     @property
     def example(self) -> str:

@@ -158,7 +158,7 @@ class Printer:
             else self.print(argument)
             for position, argument in enumerate(arguments)
         ]
-        return function.in_duckdb(texts) if self.engine == DUCKDB else function.in_spark(texts)
+        return function.call(texts, self.engine)
 
     def _restricted(self, name: str, position: int, argument: Node) -> str:
         """An argument that must be a literal, because engines differ on other values."""
