@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from crestline.language.tokens import Kind, Token
+from crestline.language.tokens import Token, TokenKind
 
 _JOIN = "a query reads one stream, or with COMBINE several: FROM a, b"
 _K = "k stands in SELECT TOP k"
@@ -57,7 +57,7 @@ def how_many(tokens: Sequence[Token]) -> str:
             break
         if token.keyword not in ("LIMIT", "FETCH"):
             continue
-        count = next((t for t in tokens[index + 1 : index + 3] if t.kind is Kind.NUMBER), None)
+        count = next((t for t in tokens[index + 1 : index + 3] if t.kind is TokenKind.NUMBER), None)
         if count is not None:
             return f"write SELECT TOP {count.value} ..., and leave {token.keyword} out"
     return "say how many: SELECT TOP 10 ..."

@@ -17,14 +17,14 @@ from crestline.language.expression import read_column, read_expression
 from crestline.language.ordering import read_order_by, settled_order
 from crestline.language.query import EMISSIONS, LATE, SEMANTICS, Option, Probability
 from crestline.language.selecting import read_selected
-from crestline.language.tokens import Kind, did_you_mean
+from crestline.language.tokens import TokenKind, did_you_mean
 
 
 def read_clauses(cursor: Cursor, draft: Draft) -> Fields:
     """Read all clauses up to the end of the query; PARTITION BY columns come with their tokens."""
     fields: Fields = {}
     seen: set[str] = set()
-    while not (cursor.token.kind is Kind.END or cursor.token.is_symbol(";")):
+    while not (cursor.token.kind is TokenKind.END or cursor.token.is_symbol(";")):
         word = cursor.token.keyword
         if word not in CLAUSES:
             raise no_clause(cursor)
@@ -163,7 +163,7 @@ def _option(cursor: Cursor) -> tuple[str, Option]:
     name = cursor.name("the name of an option").lower()
     cursor.expect_symbol("=>", "write option => value")
     token = cursor.token
-    if token.kind is Kind.STRING:
+    if token.kind is TokenKind.STRING:
         return name, cursor.next().value
     if token.keyword in ("TRUE", "FALSE"):
         return name, cursor.next().keyword == "TRUE"

@@ -12,7 +12,7 @@ from crestline.language.cursor import Cursor
 from crestline.language.draft import Draft, Fields
 from crestline.language.expression import Expression, read_column, read_expression
 from crestline.language.query import COMBINATIONS, Combine
-from crestline.language.tokens import Kind, Token, quoted_name, quoted_text, shortened
+from crestline.language.tokens import Token, TokenKind, quoted_name, quoted_text, shortened
 
 _LISTED = "write ACROSS column IN ('a', 'b')"
 _WEIGHTED = "write WEIGHTED_SUM(value, (a => 0.5, b => 2))"
@@ -67,7 +67,7 @@ def read_combined(
 
 def _read_weight(cursor: Cursor, inputs: Mapping[str, str]) -> tuple[Named, float]:
     start = cursor.token
-    if start.kind in (Kind.STRING, Kind.NUMBER) or start.is_symbol("-"):
+    if start.kind in (TokenKind.STRING, TokenKind.NUMBER) or start.is_symbol("-"):
         name, _ = _read_stream(cursor, inputs)
     else:
         name = _spelled(cursor.name("the name of a stream"), inputs)
@@ -86,9 +86,9 @@ def _read_across(cursor: Cursor) -> str:
     """Read the column, which IN may follow: then it must not be read as a condition."""
     size = 3 if cursor.ahead().is_symbol(".") else 1
     end = cursor.ahead(size)
-    if end.keyword != "IN" or cursor.token.kind not in (Kind.WORD, Kind.QUOTED):
+    if end.keyword != "IN" or not cursor.token.is_name:
         return read_column(cursor, "ACROSS")
-    tokens = [cursor.ahead(i) for i in range(size)] + [Token(Kind.END, "", end.start, end.end)]
+    tokens = [cursor.ahead(i) for i in range(size)] + [Token(TokenKind.END, "", end.start, end.end)]
     alone = Cursor(cursor.text, tokens)
     alone.stream = cursor.stream
     cursor.index += size
@@ -122,12 +122,12 @@ def _read_stream(cursor: Cursor, inputs: Mapping[str, str]) -> Named:
     start = cursor.token
     sign = "-" if cursor.takes_symbol("-") else ""
     token = cursor.token
-    if token.kind is Kind.STRING and not sign:
+    if token.kind is TokenKind.STRING and not sign:
         return _spelled(cursor.next().value, inputs), start
-    if token.kind is Kind.NUMBER and token.value.isdigit():
+    if token.kind is TokenKind.NUMBER and token.value.isdigit():
         return str(int(sign + cursor.next().value)), start
     hint = _LISTED
-    if token.kind in (Kind.WORD, Kind.QUOTED):
+    if token.is_name:
         hint = f"write {quoted_text(token.value)}"
     raise cursor.error(
         f"a stream is named by a text or a whole number, not by {token.described()}", token, hint

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from crestline.core.errors import QueryError
 from crestline.language import duration
-from crestline.language.tokens import RESERVED, Kind, Token, did_you_mean, tokenize
+from crestline.language.tokens import RESERVED, Token, TokenKind, did_you_mean, tokenize
 
 #: Counts of records stay well within 64 bits.
 MAX_COUNT = 1 << 61
@@ -105,19 +105,19 @@ class Cursor:
     def name(self, what: str) -> str:
         """Read a name, quoted or not."""
         token = self.token
-        if token.kind is Kind.QUOTED or (token.kind is Kind.WORD and token.keyword not in RESERVED):
+        if token.is_name and token.keyword not in RESERVED:
             return self.next().value
         hint = ""
-        if token.kind is Kind.WORD:
+        if token.kind is TokenKind.WORD:
             hint = f"write `{token.value}` if that is its name"
-        elif token.kind is Kind.STRING:
+        elif token.kind is TokenKind.STRING:
             hint = "names are quoted with backticks or double quotes"
         raise self.error(f"expected {what} before {token.described()}", hint=hint)
 
     def count(self, what: str, most: int = MAX_COUNT) -> int:
         """Read a whole number from 1."""
         token = self.token
-        if token.kind is not Kind.NUMBER or not token.value.isdigit():
+        if token.kind is not TokenKind.NUMBER or not token.value.isdigit():
             raise self.error(f"{what} is a whole number, not {token.described()}", hint="write 10")
         if not 1 <= int(token.value) <= most:
             raise self.error(f"{what} goes from 1 to {most:,}", hint=f"write 1 to {most}")
@@ -128,7 +128,7 @@ class Cursor:
         """Read a number that may have a sign; whole if it is written so."""
         negative = self.takes_symbol("-")
         token = self.next()
-        if token.kind is not Kind.NUMBER:
+        if token.kind is not TokenKind.NUMBER:
             raise self.error(f"{what} is a number, not {token.described()}", token)
         value = int(token.value) if token.value.isdigit() else float(token.value)
         try:
@@ -146,7 +146,7 @@ class Cursor:
     def duration(self, what: str, zero: bool = False) -> int:
         """Read a duration in microseconds; zero only where it makes sense."""
         number = self.token
-        if number.kind is not Kind.NUMBER:
+        if number.kind is not TokenKind.NUMBER:
             raise self.error(
                 f"{what} is a duration, not {number.described()}", hint="write 10 SECONDS"
             )

@@ -8,7 +8,7 @@ from typing import Any
 
 from crestline.language.cursor import Cursor, Item
 from crestline.language.query import Selected
-from crestline.language.tokens import Kind, Token
+from crestline.language.tokens import Token, TokenKind
 
 #: A selected column and its first token: a bad name shows there.
 Placed = tuple[Selected, Token]
@@ -52,6 +52,6 @@ def read_default(cursor: Cursor, text: str, read: Callable[[Cursor], Item]) -> I
     inner = Cursor(text)
     inner.stream = cursor.stream
     value = read(inner)
-    if inner.token.kind is not Kind.END:
+    if inner.token.kind is not TokenKind.END:
         raise inner.error(f"{inner.token.described()} does not belong to this default")
     return value

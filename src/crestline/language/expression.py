@@ -17,7 +17,7 @@ from crestline.language.cursor import Cursor
 from crestline.language.grammar import read_nodes
 from crestline.language.nodes import Column, Node, canonical, columns
 from crestline.language.printer import Printer
-from crestline.language.tokens import MAX_CHARACTERS, Kind, quoted_name
+from crestline.language.tokens import MAX_CHARACTERS, TokenKind, quoted_name
 
 _ENGINES = ("spark", "duckdb")
 
@@ -37,7 +37,7 @@ class Expression:
         cursor = Cursor(self.sql)
         root = _read_root(cursor)
         rest = cursor.token
-        if rest.kind is not Kind.END:
+        if rest.kind is not TokenKind.END:
             raise cursor.error(f"{rest.described()} does not belong to the expression")
         self._set(root)
 

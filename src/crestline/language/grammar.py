@@ -26,20 +26,20 @@ from crestline.language.nesting import OPERATOR_WORDS, Nesting
 from crestline.language.nodes import (
     Between,
     Binary,
-    Call,
     Case,
     Cast,
     Chain,
     Column,
     Element,
-    Group,
+    FunctionCall,
     Literal,
     Node,
+    Parentheses,
     Predicate,
     Prefix,
     children,
 )
-from crestline.language.tokens import RESERVED, Kind, Token, did_you_mean
+from crestline.language.tokens import RESERVED, Token, TokenKind, did_you_mean
 
 #: How deep the nodes may be. Engines have such limits too.
 MAX_DEPTH = 100
@@ -198,7 +198,7 @@ class _Reader:
         node = self._primary()
         while cursor.token.is_symbol("["):
             index = cursor.ahead()
-            if index.kind is not Kind.NUMBER or not index.value.isdigit():
+            if index.kind is not TokenKind.NUMBER or not index.value.isdigit():
                 raise cursor.error(
                     "an element is chosen by a whole number from 0", index, "write column[0]"
                 )
@@ -216,12 +216,12 @@ class _Reader:
             return Literal(token, leaf)
         if token.is_symbol("("):
             self.nesting.open(")", cursor.next())
-            return Group(token, self._items())
+            return Parentheses(token, self._items())
         if token.keyword == "CASE":
             return self._case()
-        if token.keyword in RESERVED or token.kind in (Kind.SYMBOL, Kind.END):
+        if token.keyword in RESERVED or token.kind in (TokenKind.SYMBOL, TokenKind.END):
             raise self._missing_operand(token)
-        if token.kind is Kind.WORD and cursor.ahead().is_symbol("("):
+        if token.kind is TokenKind.WORD and cursor.ahead().is_symbol("("):
             return self._call()
         return self._column()
 
@@ -230,7 +230,7 @@ class _Reader:
         while cursor.takes_symbol("."):
             if cursor.token.is_symbol("*"):
                 raise self._missing_operand(cursor.token)
-            if cursor.token.kind not in (Kind.WORD, Kind.QUOTED):
+            if not cursor.token.is_name:
                 raise cursor.error("a name must follow the point", hint="write stream.column")
             names.append(cursor.next())
         token, stream = names[0], cursor.stream
@@ -294,7 +294,7 @@ class _Reader:
         else:
             arguments = self._items()
         self._check_arguments(token, name, len(arguments))
-        return Call(token, name, arguments)
+        return FunctionCall(token, name, arguments)
 
     def _extracted(self) -> str:
         """Read ``EXTRACT(part FROM``; return the function that gives this part."""

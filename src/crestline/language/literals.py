@@ -18,7 +18,7 @@ from math import isfinite
 from typing import TypeVar
 
 from crestline.language.cursor import Cursor
-from crestline.language.tokens import Kind, Token, quoted_text, shortened
+from crestline.language.tokens import Token, TokenKind, quoted_text, shortened
 
 _MOST = (1 << 63) - 1
 _ISO = re.compile(
@@ -183,13 +183,13 @@ TYPES = {
 def read_literal(cursor: Cursor) -> Leaf | None:
     """Read a number, a text, NULL, TRUE, FALSE, a date or a timestamp, if one comes next."""
     token, following = cursor.token, cursor.ahead()
-    if token.kind is Kind.NUMBER:
+    if token.kind is TokenKind.NUMBER:
         return _taken(cursor, number, token)
-    if token.kind is Kind.STRING:
+    if token.kind is TokenKind.STRING:
         return _taken(cursor, text, token)
     if token.keyword in ("NULL", "TRUE", "FALSE"):
         return constant(cursor.next().keyword)
-    if token.keyword in ("DATE", "TIMESTAMP") and following.kind is Kind.STRING:
+    if token.keyword in ("DATE", "TIMESTAMP") and following.kind is TokenKind.STRING:
         cursor.next()
         reader = date_literal if token.keyword == "DATE" else timestamp_literal
         return _taken(cursor, reader, following)
@@ -199,7 +199,7 @@ def read_literal(cursor: Cursor) -> Leaf | None:
 def read_listed(cursor: Cursor) -> Leaf:
     """Read one literal of an IN list."""
     token = cursor.token
-    negative = cursor.ahead().kind is Kind.NUMBER and cursor.takes_symbol("-")
+    negative = cursor.ahead().kind is TokenKind.NUMBER and cursor.takes_symbol("-")
     leaf = read_literal(cursor)
     if leaf is None:
         raise cursor.error("an IN list holds literals only", token, "write IN ('A', 'B')")
@@ -210,11 +210,11 @@ def read_interval(cursor: Cursor) -> Leaf | None:
     """Read ``INTERVAL 5 MINUTES``, if one comes next."""
     following = cursor.ahead()
     sign = "-" if following.is_symbol("-") else ""
-    counts = sign or following.kind in (Kind.NUMBER, Kind.STRING)
+    counts = sign or following.kind in (TokenKind.NUMBER, TokenKind.STRING)
     if cursor.token.keyword != "INTERVAL" or not counts:
         return None
     count, unit = cursor.ahead(1 + len(sign)), cursor.ahead(2 + len(sign))
-    if unit.kind is not Kind.WORD or count.kind not in (Kind.NUMBER, Kind.STRING):
+    if unit.kind is not TokenKind.WORD or count.kind not in (TokenKind.NUMBER, TokenKind.STRING):
         raise cursor.error("an interval needs a number and a unit", count, "INTERVAL 5 MINUTES")
     cursor.index += 2 + len(sign)
     return _taken(cursor, lambda value: interval(sign + value, unit.value), count)
@@ -223,7 +223,7 @@ def read_interval(cursor: Cursor) -> Leaf | None:
 def read_like(cursor: Cursor, negated: bool) -> Leaf:
     """Read the pattern behind LIKE."""
     pattern = cursor.token
-    if pattern.kind is not Kind.STRING:
+    if pattern.kind is not TokenKind.STRING:
         raise cursor.error("LIKE takes a text", hint="write LIKE 'A%'")
     return _taken(cursor, lambda value: like(value, negated), pattern)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from crestline.core.errors import QueryError
 from crestline.language.advice import WINDOW_FUNCTIONS
 from crestline.language.cursor import Cursor
-from crestline.language.tokens import Kind, Token, did_you_mean
+from crestline.language.tokens import Token, TokenKind, did_you_mean
 
 #: How deep brackets, calls, CASE and prefix operators may nest. The reader needs about ten Python
 #: frames per level, and Python stops at 1,000 frames.
@@ -75,9 +75,9 @@ class Nesting:
         """The error of a token that neither continues nor closes what is open."""
         token = self.cursor.token
         closer, opener = self._open[-1] if self._open else ("the end", token)
-        if self._open and (token.kind is Kind.END or token.is_symbol(";")):
+        if self._open and (token.kind is TokenKind.END or token.is_symbol(";")):
             return self.cursor.error(f"{opener.value} is never closed", opener, "close it")
-        hint = did_you_mean(token.value, OPERATOR_WORDS) if token.kind is Kind.WORD else ""
+        hint = did_you_mean(token.value, OPERATOR_WORDS) if token.kind is TokenKind.WORD else ""
         if self._open and not hint:
             hint = f"write a comma between arguments, or close with {closer}"
         if token.keyword == "OVER":

@@ -34,7 +34,7 @@ class Literal(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Group(Node):
+class Parentheses(Node):
     """Parentheses around one expression, or around several: a point of DISTANCE."""
 
     items: tuple[Node, ...]
@@ -102,7 +102,7 @@ class Cast(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Call(Node):
+class FunctionCall(Node):
     name: str
     arguments: tuple[Node, ...]
 
@@ -110,9 +110,9 @@ class Call(Node):
 def children(node: Node) -> tuple[Node, ...]:
     """The nodes right below this one, in the order in which they are written."""
     match node:
-        case Group(items=nodes) | Chain(operands=nodes) | Between(operands=nodes):
+        case Parentheses(items=nodes) | Chain(operands=nodes) | Between(operands=nodes):
             return nodes
-        case Call(arguments=nodes):
+        case FunctionCall(arguments=nodes):
             return nodes
         case Prefix(operand=operand) | Predicate(operand=operand) | Cast(operand=operand):
             return (operand,)
@@ -150,7 +150,7 @@ def canonical(node: Node, column: Callable[[Column], str] = _plain) -> str:
             return column(node)
         case Literal():
             return node.leaf.canonical
-        case Group():
+        case Parentheses():
             return f"({', '.join(map(written, node.items))})"
         case Prefix():
             operand = written(node.operand)
@@ -173,7 +173,7 @@ def canonical(node: Node, column: Callable[[Column], str] = _plain) -> str:
             return case_text(operand, [written(part) for part in node.parts])
         case Cast():
             return f"CAST({written(node.operand)} AS {node.type})"
-        case Call():
+        case FunctionCall():
             return f"{node.name}({', '.join(map(written, node.arguments))})"
     raise AssertionError(f"a node of an unknown class: {node!r}")
 

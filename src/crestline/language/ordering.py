@@ -9,7 +9,7 @@ from crestline.language.cursor import Cursor
 from crestline.language.draft import Draft, Fields
 from crestline.language.expression import Expression, read_expression
 from crestline.language.query import COMBINATIONS, Combine, OrderTerm, aliases, order_problem
-from crestline.language.tokens import Kind, Token
+from crestline.language.tokens import Token, TokenKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def _read_term(cursor: Cursor, draft: Draft) -> OrderTerm:
     token, start = cursor.token, cursor.index
     expression = read_expression(cursor, aliases(draft.selected))
     alone = cursor.index == start + 1
-    if alone and token.kind is Kind.NUMBER and token.value.isdigit():
+    if alone and token.kind is TokenKind.NUMBER and token.value.isdigit():
         expression = _numbered(cursor, draft, int(token.value), token)
     if problem := order_problem(expression):
         raise cursor.error(problem[0], token, problem[1])

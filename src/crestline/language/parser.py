@@ -20,7 +20,7 @@ from crestline.language.query import (
     own_columns_of,
 )
 from crestline.language.selecting import read_selection
-from crestline.language.tokens import Kind, quoted_name
+from crestline.language.tokens import TokenKind, quoted_name
 from crestline.language.windows import read_window
 
 
@@ -51,7 +51,7 @@ def _read_statements(text: str, defaults: Defaults, most: int | None = None) -> 
     while True:
         while cursor.takes_symbol(";"):
             pass
-        if cursor.token.kind is Kind.END:
+        if cursor.token.kind is TokenKind.END:
             break
         if most is not None and len(queries) == most:
             raise cursor.error("a second query begins here", hint="one query is expected")

@@ -26,15 +26,15 @@ from crestline.language.functions import (
 from crestline.language.nodes import (
     Between,
     Binary,
-    Call,
     Case,
     Cast,
     Chain,
     Column,
     Element,
-    Group,
+    FunctionCall,
     Literal,
     Node,
+    Parentheses,
     Predicate,
     Prefix,
     case_text,
@@ -92,7 +92,7 @@ class Printer:
                 return in_quotes(node.name, ("`", '"')[self.engine])
             case Literal():
                 return (node.leaf.spark, node.leaf.duckdb)[self.engine]
-            case Group(items=(item,)):
+            case Parentheses(items=(item,)):
                 return self.print(item)
             case Chain():
                 return f"({f' {node.operator} '.join(map(self.print, node.operands))})"
@@ -121,7 +121,7 @@ class Printer:
                 )
             case Cast():
                 return self._filled(CASTS[node.type][self.engine], node.operand)
-            case Call():
+            case FunctionCall():
                 return self._call(node.name, node.arguments)
         raise self._error(
             node, "a list in parentheses is for DISTANCE and IN only", "write one expression"
@@ -190,7 +190,7 @@ class Printer:
         return geometry.distance(*points)
 
     def _point(self, name: str, argument: Node) -> list[str]:
-        if isinstance(argument, Group):
+        if isinstance(argument, Parentheses):
             return [self.print(coordinate) for coordinate in argument.items]
         raise self._error(
             argument, f"{name} takes points in parentheses", f"write {FUNCTIONS[name].example}"
@@ -198,7 +198,7 @@ class Printer:
 
     def _cosine(self, vector: Node, other: Node) -> str:
         usage = "COSINE takes an array column and an ARRAY of numbers"
-        if not isinstance(other, Call) or other.name != "ARRAY":
+        if not isinstance(other, FunctionCall) or other.name != "ARRAY":
             raise self._error(other, usage, f"write {FUNCTIONS['COSINE'].example}")
         weights = [float(self._number(element, usage)) for element in other.arguments]
         return self._filled(lambda texts: geometry.cosine(texts[0], weights)[self.engine], vector)

@@ -15,7 +15,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from crestline.language.expression import Expression
-from crestline.language.nodes import Binary, Call, Column, Group, Literal, Node, Prefix
+from crestline.language.nodes import (
+    Binary,
+    Column,
+    FunctionCall,
+    Literal,
+    Node,
+    Parentheses,
+    Prefix,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +44,14 @@ def ranking_of(expression: Expression) -> Ranking | None:
     """What the expression ranks points by; None if it does not."""
     try:
         match _bare(expression.root):
-            case Call(name="DISTANCE" | "WEIGHTED_DISTANCE" as name, arguments=points):
+            case FunctionCall(name="DISTANCE" | "WEIGHTED_DISTANCE" as name, arguments=points):
                 columns, numbers, *weights = map(_coordinates, points)
                 return Ranking(
                     name, _columns(columns), _numbers(numbers), _numbers(*weights or [()])
                 )
-            case Call(name="HAVERSINE", arguments=(latitude, longitude, *there)):
+            case FunctionCall(name="HAVERSINE", arguments=(latitude, longitude, *there)):
                 return Ranking("HAVERSINE", _columns([latitude, longitude]), _numbers(there))
-            case Call(name="COSINE", arguments=(vector, Call(arguments=elements))):
+            case FunctionCall(name="COSINE", arguments=(vector, FunctionCall(arguments=elements))):
                 return Ranking("COSINE", _columns([vector]), _numbers(elements))
             case root:
                 terms = dict[str, float]()
@@ -59,13 +67,13 @@ class _NotARanking(Exception):
 
 def _bare(node: Node) -> Node:
     """The node without the parentheses around it."""
-    while isinstance(node, Group) and len(node.items) == 1:
+    while isinstance(node, Parentheses) and len(node.items) == 1:
         (node,) = node.items
     return node
 
 
 def _coordinates(node: Node) -> Sequence[Node]:
-    return node.items if isinstance(node, Group) else (node,)
+    return node.items if isinstance(node, Parentheses) else (node,)
 
 
 def _columns(nodes: Sequence[Node]) -> tuple[str, ...]:

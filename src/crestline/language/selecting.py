@@ -7,7 +7,7 @@ from crestline.language.cursor import Cursor
 from crestline.language.draft import Draft, Placed
 from crestline.language.expression import read_expression
 from crestline.language.query import MAX_K, Selected, default_name
-from crestline.language.tokens import Kind, Token, did_you_mean
+from crestline.language.tokens import Token, TokenKind, did_you_mean
 
 
 def read_selection(cursor: Cursor) -> tuple[int, Draft]:
@@ -28,7 +28,7 @@ def read_selected(cursor: Cursor) -> Placed:
     expression = read_expression(cursor)
     name = cursor.name("a column name") if cursor.takes("AS") else default_name(expression)
     after = cursor.token
-    if after.kind in (Kind.WORD, Kind.QUOTED) and cursor.ahead().keyword in ("FROM", "AS"):
+    if after.is_name and cursor.ahead().keyword in ("FROM", "AS"):
         raise cursor.error(
             f"expected a comma, AS or FROM before {after.described()}", after, "write AS"
         )
@@ -62,9 +62,9 @@ def _read_k(cursor: Cursor) -> int:
     if dash.is_symbol("-") and dash.start == word.end and dash.end == number.start:
         cursor.index += 1  # TOP-3, as papers write it
     first = last = cursor.next()
-    if first.is_symbol("-") and cursor.token.kind is Kind.NUMBER:
+    if first.is_symbol("-") and cursor.token.kind is TokenKind.NUMBER:
         last = cursor.next()
-    k = int(first.value) if first.kind is Kind.NUMBER and first.value.isdigit() else 0
+    k = int(first.value) if first.kind is TokenKind.NUMBER and first.value.isdigit() else 0
     if not 1 <= k <= MAX_K:
         written = Token(first.kind, cursor.text[first.start : last.end], first.start, last.end)
         raise cursor.error(
@@ -101,8 +101,9 @@ def _read_select_list(cursor: Cursor, draft: Draft) -> None:
     if cursor.token.keyword == "FROM":
         return
     _refuse_distinct(cursor)
-    if cursor.token.kind in (Kind.END, Kind.SYMBOL) and not cursor.token.is_symbol("(", "-", "*"):
-        raise cursor.error(f"expected columns before {cursor.token.described()}", hint=SKELETON)
+    token = cursor.token
+    if token.kind in (TokenKind.END, TokenKind.SYMBOL) and not token.is_symbol("(", "-", "*"):
+        raise cursor.error(f"expected columns before {token.described()}", hint=SKELETON)
     more = True
     while more:
         if not _takes_star(cursor, draft):

@@ -26,7 +26,7 @@ MAX_CHARACTERS = 1_000_000
 MAX_DIGITS = 400
 
 
-class Kind(Enum):
+class TokenKind(Enum):
     """What a token is."""
 
     WORD = "word"
@@ -41,7 +41,7 @@ class Kind(Enum):
 class Token:
     """``value`` is what it means (unquoted, unescaped), ``text[start:end]`` how it is written."""
 
-    kind: Kind
+    kind: TokenKind
     value: str
     start: int
     end: int
@@ -49,25 +49,30 @@ class Token:
     @property
     def keyword(self) -> str:
         """The word in upper case; empty for everything that cannot be a keyword."""
-        return self.value.upper() if self.kind is Kind.WORD else ""
+        return self.value.upper() if self.kind is TokenKind.WORD else ""
 
     @property
     def symbol(self) -> str:
         """The symbol; empty for everything else."""
-        return self.value if self.kind is Kind.SYMBOL else ""
+        return self.value if self.kind is TokenKind.SYMBOL else ""
+
+    @property
+    def is_name(self) -> bool:
+        """Whether this is a word or a quoted name."""
+        return self.kind in (TokenKind.WORD, TokenKind.QUOTED)
 
     @property
     def length(self) -> int:
         return max(1, self.end - self.start)
 
     def is_symbol(self, *symbols: str) -> bool:
-        return self.kind is Kind.SYMBOL and self.value in symbols
+        return self.kind is TokenKind.SYMBOL and self.value in symbols
 
     def described(self) -> str:
         """The token as an error message calls it."""
-        if self.kind is Kind.END:
+        if self.kind is TokenKind.END:
             return "the end of the query"
-        if self.kind is Kind.STRING:
+        if self.kind is TokenKind.STRING:
             return f"the text {shortened(repr(self.value))}"
         return shortened(self.value)
 
@@ -135,30 +140,30 @@ def tokenize(text: str) -> list[Token]:
             tokens.append(_token(text, group or "", match))
         start = match.end()
     end = tokens[-1].end if tokens else 0  # right behind what is there, not behind blank lines
-    tokens.append(Token(Kind.END, "", end, end))
+    tokens.append(Token(TokenKind.END, "", end, end))
     return tokens
 
 
 def _token(text: str, group: str, match: re.Match[str]) -> Token:
     written, start, end = match.group(), match.start(), match.end()
     if group == "word":
-        return Token(Kind.WORD, written, start, end)
+        return Token(TokenKind.WORD, written, start, end)
     if group == "number":
         if len(written) > MAX_DIGITS:
             raise QueryError(
                 f"a number of {len(written)} characters; at most {MAX_DIGITS} are read",
                 text, start, end - start,
             )  # fmt: skip
-        return Token(Kind.NUMBER, written, start, end)
+        return Token(TokenKind.NUMBER, written, start, end)
     if group == "string":
-        return Token(Kind.STRING, _unescaped(text, start, end), start, end)
+        return Token(TokenKind.STRING, _unescaped(text, start, end), start, end)
     if group in ("backtick", "double"):
         quote = written[0]
         name = written[1:-1].replace(quote * 2, quote)
         if not name:
             raise QueryError("a name cannot be empty", text, start, 2, "write the name inside")
-        return Token(Kind.QUOTED, name, start, end)
-    return Token(Kind.SYMBOL, written, start, end)
+        return Token(TokenKind.QUOTED, name, start, end)
+    return Token(TokenKind.SYMBOL, written, start, end)
 
 
 def _unreadable(text: str, start: int) -> QueryError:
