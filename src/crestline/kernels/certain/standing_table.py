@@ -128,12 +128,3 @@ class Output(NamedTuple):
     snapshot: Ints
     number: Ints
     score: Floats
-
-
-class Scratch(NamedTuple):
-    """Room for what is computed on the way."""
-
-    terms: Floats
-    low: Floats
-    high: Floats
-    latest: Ints
