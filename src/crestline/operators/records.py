@@ -87,4 +87,12 @@ def new_ids(indices: Ints, seen: int, number_from: int | None) -> Ints:
     return np.arange(number_from, number_from + len(indices))
 
 
-__all__ = ["Records", "new_ids"]
+def writeable(values: Any) -> Any:
+    """Return the array, or a copy if it is read-only, as columns from Arrow are.
+
+    To numba a read-only array has another type, for which everything would be compiled once more.
+    """
+    return values if values.flags.writeable else values.copy()
+
+
+__all__ = ["Records", "new_ids", "writeable"]

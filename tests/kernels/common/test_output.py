@@ -39,7 +39,7 @@ def test_a_report_holds_what_was_added(snapshots: list[list[int]]) -> None:
     result = written(report)
     assert result.partition.tolist() == [i % 3 for i in range(len(snapshots))]
     assert result.end.tolist() == [10 * i for i in range(len(snapshots))]
-    assert result.count.tolist() == [len(records) for records in snapshots]
+    assert result.length.tolist() == [len(records) for records in snapshots]
     assert result.records.tolist() == [record for records in snapshots for record in records]
     assert result.numbers.shape == (0, len(result.records))
 

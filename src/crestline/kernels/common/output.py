@@ -36,7 +36,7 @@ class Written(NamedTuple):
 
     partition: Ints
     end: Ints
-    count: Ints
+    length: Ints
     query: Ints
     records: Ints
     numbers: Floats
