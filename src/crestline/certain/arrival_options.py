@@ -11,14 +11,21 @@ LARGE_WINDOW = 10_000_000
 
 
 def checked_options(
-    name: str, allowed: Mapping[str, float | None], chosen: Mapping[str, float | None]
-) -> dict[str, float | None]:
+    name: str,
+    allowed: Mapping[str, float | None],
+    chosen: Mapping[str, float | None],
+    k: int,
+    window: int,
+    slide: int | None,
+) -> dict[str, float]:
     """Return the options of an algorithm with their defaults; refuse unknown and wild ones."""
     for option in chosen:
         if option not in allowed:
             known = ", ".join(allowed) or "none"
             raise CrestlineError(f"{name} has no option {option}: it knows {known}")
     options = dict(allowed) | {o: v for o, v in chosen.items() if v is not None}
+    if options.get("buffer", 0) is None:
+        options["buffer"] = usual_buffer(k, window)
     values = {option: value for option, value in options.items() if value is not None}
     if not 0 < values.get("error", 0.5) < 1:
         raise CrestlineError(f"error must lie between 0 and 1, not {values['error']}")
@@ -28,7 +35,9 @@ def checked_options(
     for option in ("buffer", "expect"):
         if values.get(option, 1) < 1:
             raise CrestlineError(f"{option} must be at least 1, not {values[option]}")
-    return options
+    if "buffer" in values and slide == 1:  # else the first batch tells what is counted
+        refuse_long_buffer(values["buffer"], window)
+    return values
 
 
 def usual_buffer(k: int, window: int) -> int:

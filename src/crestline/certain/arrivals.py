@@ -25,11 +25,11 @@ the records it has seen and not on their order.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from crestline.certain.arrival_options import checked_options, refuse_long_buffer, usual_buffer
+from crestline.certain.arrival_options import checked_options, refuse_long_buffer
 from crestline.certain.moments import Moments
 from crestline.certain.probable import candidate_limit
 from crestline.certain.recent import Arriving, Recent
@@ -53,14 +53,13 @@ from crestline.kernels.common.order import count_positions, is_ascending
 from crestline.kernels.common.output import written
 from crestline.operators.partitions import PerPartition, renumbering
 from crestline.operators.ragged import Ragged
-from crestline.operators.records import Records, new_ids
+from crestline.operators.records import Records, new_ids, writeable
 from crestline.operators.reporting import Reporting, require_k
 from crestline.operators.timing import Timing
 from crestline.operators.waiting import Waiting
 from crestline.types import Bools, Floats, Ints
 
 _NONE = np.empty(0, np.int64)
-Array = TypeVar("Array", Floats, Ints)
 
 
 class ArrivalOperator(Reporting):
@@ -94,7 +93,7 @@ class ArrivalOperator(Reporting):
                 f" window of {window} with slide {slide} is none, use MinTopK"
             )
         self.k, self.window, self.slide, self.only_changes = k, window, slide, only_changes
-        self.options = self._checked(options)
+        self.options = checked_options(type(self).__name__, self.OPTIONS, options, k, window, slide)
         self.seen = 0
         self.partitions = 0
         self._time = Timing(unit_panes(window, None))
@@ -104,18 +103,9 @@ class ArrivalOperator(Reporting):
         self._own = PerPartition(limits=4.0 * k, done=0, shown=False, counts=0)
         self._recent = Recent(k, window)
         #: What passed the filter, and when it enters the band.
-        integers = dict.fromkeys(("partition", "when", "at", "tie", "id"), _NONE)
-        self._pending = Waiting(score=np.empty(0), **integers)
+        none = dict.fromkeys(("partition", "when", "at", "tie", "id"), _NONE)
+        self._pending = Waiting(score=np.empty(0), **none)
         self._moments = Moments()  # arrivals on time
-
-    def _checked(self, chosen: Mapping[str, float | None]) -> dict[str, float]:
-        options = checked_options(type(self).__name__, self.OPTIONS, chosen)
-        if options.get("buffer", 0) is None:
-            options["buffer"] = usual_buffer(self.k, self.window)
-        values = {option: value for option, value in options.items() if value is not None}
-        if "buffer" in values and self.slide == 1:  # else the first batch tells what is counted
-            refuse_long_buffer(values["buffer"], self.window)
-        return values
 
     def _filter_rule(self) -> FilterRule:
         assert self.filter is not None
@@ -146,7 +136,7 @@ class ArrivalOperator(Reporting):
         ``core.operator.Operator``."""
         batch = Batch.of(batch)
         times, partitions = batch.times, batch.partitions
-        scores = _owned(np.ascontiguousarray(batch.scores, np.float64))
+        scores = writeable(np.ascontiguousarray(batch.scores, np.float64))
         if times is not None and self.slide is not None and self._time.timed is None:
             raise CrestlineError(
                 f"{type(self).__name__} reports at every arrival: on time, give slide=None"
@@ -175,7 +165,7 @@ class ArrivalOperator(Reporting):
                 return count_positions(partitions, self._own["counts"])
             self._own["counts"][0] += count
             return _NONE
-        times = _owned(np.ascontiguousarray(times, np.int64))
+        times = writeable(np.ascontiguousarray(times, np.int64))
         self._time.refuse_late(int(times.min()))
         part = np.zeros(count, np.int64) if partitions is None else partitions
         self._moments.add(part, times)
@@ -401,12 +391,6 @@ class ArrivalOperator(Reporting):
                 assert len(keys) <= self.k + limit + additional, ("A3", p, len(keys))
         if self.filter is not None:
             self._recent.check(self.options["buffer"])
-
-
-def _owned(values: Array) -> Array:
-    """A copy of what is read-only, as columns from Arrow are: to numba that is another type, for
-    which everything would be compiled once more."""
-    return values if values.flags.writeable else values.copy()
 
 
 __all__ = ["PROBABLE", "RELAXED", "STRICT", "ArrivalOperator"]

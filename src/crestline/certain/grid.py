@@ -110,8 +110,8 @@ class GridOperator(StepOperator):
         missing = max(missing, size)
         fresh = np.arange(size + missing - 1, size - 1, -1)
         self._free = np.concatenate((fresh, self._free))
-        zeros = {n: np.zeros(missing, v.dtype) for n, v in self._kept.columns.items()}
-        self._kept = self._kept.joined(Records(**zeros))
+        for name, values in self._kept.columns.items():  # one by one: the old one's memory is used
+            self._kept[name] = np.concatenate((values, np.zeros(missing, values.dtype)))
 
     def view(self, partition: int = 0) -> tuple[Ints, float]:
         """Return the ids of the records above the grid, best first, and the threshold: the k-th

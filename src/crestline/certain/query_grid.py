@@ -55,7 +55,7 @@ class QueryGrid:
     def grow(self, more: int) -> None:
         """Make room for more queries."""
         grid = self.arrays
-        wide = np.zeros((len(grid.count), more), np.int64)
+        wide = np.zeros((len(grid.sizes), more), np.int64)
         self.arrays = grid._replace(
             members=np.hstack((grid.members, wide)),
             entered=np.hstack((grid.entered, wide.astype(np.bool_))),
@@ -78,7 +78,7 @@ class QueryGrid:
         """Take a query out of all cells."""
         grid = self.arrays
         for cell in np.flatnonzero(grid.entered[:, slot]).tolist():
-            leave_cell(grid.count, grid.members, grid.entered, cell, slot)
+            leave_cell(grid.sizes, grid.members, grid.entered, cell, slot)
         grid.reach[:, slot] = _nowhere(1, self.dimensions)[:, 0]
 
     def state(self) -> dict[str, Any]:

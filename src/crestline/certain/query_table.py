@@ -54,7 +54,8 @@ class QueryTable:
     def active(self) -> Ints:
         """The rows of the queries."""
         table = self.arrays.table
-        return table[table[:, ACTIVE] == 1]
+        rows: Ints = table[table[:, ACTIVE] == 1]
+        return rows
 
     def slot(self, number: int) -> int:
         """The slot of a query."""

@@ -216,9 +216,9 @@ class StandingQueries:
             raise CrestlineError("records must come in the order of their times")
         snapshots, numbers, scores = self._take(points, times)
         slot, end, count = np.ascontiguousarray(snapshots.reshape(-1, 3).T)
-        return _last_of_moments(
-            Snapshots.of(self._queries.number_of[slot], end, count, numbers, scores)
-        )
+        return Snapshots.of(
+            self._queries.number_of[slot], end, count, numbers, scores
+        ).last_of_ends()
 
     def _pass_by(self, points: Floats, times: Ints) -> Snapshots:
         """Count records that no query sees: later queries see later records only."""
@@ -384,15 +384,6 @@ class StandingQueries:
                 heaps, sizes = self._order
                 notes = heaps[row[TIMED], : 2 * sizes[row[TIMED]]].reshape(-1, 2)
                 assert [row[OLDEST] + row[WIDTH], slot] in notes.tolist(), ("S3", number)
-
-
-def _last_of_moments(snapshots: Snapshots) -> Snapshots:
-    """Of several answers of a query at one time, the last: the others never were."""
-    same = np.zeros(len(snapshots), np.bool_)
-    same[:-1] = (snapshots.partition[1:] == snapshots.partition[:-1]) & (
-        snapshots.end[1:] == snapshots.end[:-1]
-    )
-    return snapshots.ordered(np.flatnonzero(~same)) if same.any() else snapshots
 
 
 __all__ = [

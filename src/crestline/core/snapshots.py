@@ -119,6 +119,12 @@ class Snapshots:
         last = indices[np.argmax(self.end[indices])]
         return self.id[self.offset[last] : self.offset[last + 1]]
 
+    def last_of_ends(self) -> Self:
+        """Leave out all but the last of several snapshots of a partition with the same end."""
+        same = np.zeros(len(self), np.bool_)
+        same[:-1] = (self.partition[1:] == self.partition[:-1]) & (self.end[1:] == self.end[:-1])
+        return self.ordered(np.flatnonzero(~same)) if same.any() else self
+
     def __len__(self) -> int:
         return len(self.end)
 

@@ -28,15 +28,22 @@ class Records:
         self.columns[name] = values
 
     def __len__(self) -> int:
-        return int(next(iter(self.columns.values())).shape[-1])
+        length: int = next(iter(self.columns.values())).shape[-1]
+        return length
 
     def take(self, indices: Ints) -> Records:
         """Return the records at these indices."""
-        taken: dict[int, Any] = {}  # an array that has two names is copied once
-        for values in self.columns.values():
-            if id(values) not in taken:
-                taken[id(values)] = values[..., indices]
-        return Records(**{name: taken[id(values)] for name, values in self.columns.items()})
+        columns = self.columns
+        # Until ties are set, ids break them: one array under two names, which is copied once.
+        same = "tie" in columns and columns["tie"] is columns["id"]
+        taken = {
+            name: values[indices] if values.ndim == 1 else values[..., indices]
+            for name, values in columns.items()
+            if not (same and name == "tie")
+        }
+        if same:
+            taken["tie"] = taken["id"]
+        return Records(**taken)
 
     def joined(self, others: Records) -> Records:
         """Return these records and then others, which have the same columns or more."""
@@ -80,4 +87,12 @@ def new_ids(indices: Ints, seen: int, number_from: int | None) -> Ints:
     return np.arange(number_from, number_from + len(indices))
 
 
-__all__ = ["Records", "new_ids"]
+def writeable(values: Any) -> Any:
+    """Return the array, or a copy if it is read-only, as columns from Arrow are.
+
+    To numba a read-only array has another type, for which everything would be compiled once more.
+    """
+    return values if values.flags.writeable else values.copy()
+
+
+__all__ = ["Records", "new_ids", "writeable"]

@@ -18,10 +18,11 @@ _SHORT = 512
 
 
 class Waiting(Records):
-    """Records that wait; ``partition`` is one of their columns."""
+    """Records that wait, none at first; ``partition`` is one of their columns."""
 
     def __init__(self, **columns: Any) -> None:
         super().__init__(**columns)
+        self._empty = columns
         #: How many of them there were when they were last pruned.
         self.pruned_size = 0
 
@@ -44,7 +45,7 @@ class Waiting(Records):
         """Remove the records of the mask and return them."""
         if mask.all():
             removed = Records(**self.columns)
-            self.columns = {name: v[..., :0].copy() for name, v in removed.columns.items()}
+            self.columns = dict(self._empty)
         else:
             removed = self.take(np.flatnonzero(mask))
             self.columns = self.take(np.flatnonzero(~mask)).columns

@@ -153,11 +153,11 @@ def test_no_cell_with_a_point_in_reach_is_missed(seed: int) -> None:
             if score >= thresholds[q]:
                 assert grid.entered[cell, q], (q, score, thresholds[q])
     for cell in range(cells):
-        members = grid.members[cell, : grid.count[cell]].tolist()
+        members = grid.members[cell, : grid.sizes[cell]].tolist()
         assert sorted(members) == np.flatnonzero(grid.entered[cell]).tolist()
         if members:
-            leave_cell(grid.count, grid.members, grid.entered, cell, members[0])
-            assert members[0] not in grid.members[cell, : grid.count[cell]].tolist()
+            leave_cell(grid.sizes, grid.members, grid.entered, cell, members[0])
+            assert members[0] not in grid.members[cell, : grid.sizes[cell]].tolist()
 
 
 @given(SEEDS)

@@ -39,7 +39,7 @@ def test_a_report_holds_what_was_added(snapshots: list[list[int]]) -> None:
     result = written(report)
     assert result.partition.tolist() == [i % 3 for i in range(len(snapshots))]
     assert result.end.tolist() == [10 * i for i in range(len(snapshots))]
-    assert result.count.tolist() == [len(records) for records in snapshots]
+    assert result.length.tolist() == [len(records) for records in snapshots]
     assert result.records.tolist() == [record for records in snapshots for record in records]
     assert result.numbers.shape == (0, len(result.records))
 
@@ -47,7 +47,7 @@ def test_a_report_holds_what_was_added(snapshots: list[list[int]]) -> None:
 def test_numbers_stand_beside_their_records_when_a_report_grows() -> None:
     report = new_report(2, 0, 0)
     for number in range(5):
-        report = roomy(report, 3)
+        report = roomy(report, 1, 3)
         first = add_head(report, 0, number, 7, 3)
         for i in range(3):
             report.records[first + i] = number

@@ -282,7 +282,7 @@ def advance_bands(
             p, rule, born, dominators, chain, state, until[p], moments, moment_from[p + 1],
             arrived[p + 1], cursor, report,
         ):  # fmt: skip
-            report = roomy(report, k)
+            report = roomy(report, 1, k)
         if rule.counted:
             state.done[p] = until[p]
         for i in range(cursor[_HEAD], cursor[_TAIL]):

@@ -150,10 +150,10 @@ def _recompute(
 
 @kernel
 def _enter_view(
-    view: Ints, size: int, record: int, k: int, skyband: bool, slots: Slots
-) -> tuple[Ints, int]:
+    view: Ints, size: int, record: int, k: int, skyband: bool, scores: Floats, ties: Ints,
+    dominators: Ints,
+) -> tuple[Ints, int]:  # fmt: skip
     """Put a new record into a view, and drop what it makes superfluous."""
-    scores, ties, dominators = slots.score, slots.tie, slots.dominators
     low, high = 0, size
     while low < high:
         middle = (low + high) >> 1
@@ -173,41 +173,6 @@ def _enter_view(
             at += 1
     view[at] = carried
     return view, at + 1 if skyband else min(at + 1, k)
-
-
-@kernel
-def _enter_grid(
-    p: int, new: int, slot: int, rule: GridRule, arriving: Ranked, slots: Slots, cells: Cells,
-    views: Views,
-) -> None:  # fmt: skip
-    """Put a new record into a slot, at the end of its cell and of the order of arrival."""
-    score = arriving.score[new]
-    slots.score[slot], slots.tie[slot] = score, arriving.tie[new]
-    slots.pane[slot] = arriving.pane[new]
-    c = p * rule.cells + _cell(score, rule.low, rule.scale, rule.cells)
-    slots.cell_next[slot] = slots.age_next[slot] = NOWHERE
-    if cells.first[c] == NOWHERE:
-        cells.first[c] = slot
-    else:
-        slots.cell_next[cells.last[c]] = slot
-    cells.last[c] = slot
-    if views.alive[p] == 0:
-        views.oldest[p] = slot
-    else:
-        slots.age_next[views.newest[p]] = slot
-    views.newest[p] = slot
-    views.alive[p] += 1
-
-
-@kernel
-def _leave_grid(p: int, rule: GridRule, slots: Slots, cells: Cells, views: Views) -> int:
-    """Take the oldest record off its cell and the order of arrival; return its slot."""
-    slot = views.oldest[p]
-    views.oldest[p] = slots.age_next[slot]
-    views.alive[p] -= 1
-    c = p * rule.cells + _cell(slots.score[slot], rule.low, rule.scale, rule.cells)
-    cells.first[c] = slots.cell_next[slot]
-    return int(slot)
 
 
 @kernel
@@ -250,10 +215,13 @@ def advance_grid(
     to each new record, the number of free slots left, the views (offsets, slots), the snapshots
     and how often a view was recomputed.
     """
+    # What happens to every record stays in this loop: a call would hand over all these arrays.
     k, width, only_changes = window.k, window.width, window.only_changes
-    skyband, new_panes = rule.skyband, arriving.pane
-    scores, ties, panes = slots.score, slots.tie, slots.pane
-    alive, threshold, shown, done = views.alive, views.threshold, views.shown, views.done
+    skyband, _, low, scale, count_cells = rule
+    new_scores, new_ties, new_panes = arriving
+    scores, ties, panes, dominators, cell_next, age_next = slots
+    cell_first, cell_last = cells
+    oldest, newest, alive, threshold, done, _, shown = views
     partitions = len(view_from) - 1
     slot_of = np.empty(len(new_panes), np.int64)
     view = np.empty(max(64, 2 * k), np.int64)
@@ -283,19 +251,39 @@ def advance_grid(
                 free_count -= 1
                 slot = free[free_count]
                 slot_of[new] = slot
-                _enter_grid(p, new, slot, rule, arriving, slots, cells, views)
+                score = new_scores[new]
+                scores[slot], ties[slot], panes[slot] = score, new_ties[new], new_panes[new]
+                c = p * count_cells + _cell(score, low, scale, count_cells)
+                cell_next[slot] = age_next[slot] = NOWHERE
+                if cell_first[c] == NOWHERE:
+                    cell_first[c] = slot
+                else:
+                    cell_next[cell_last[c]] = slot
+                cell_last[c] = slot
+                if alive[p] == 0:
+                    oldest[p] = slot
+                else:
+                    age_next[newest[p]] = slot
+                newest[p] = slot
+                alive[p] += 1
                 new += 1
                 if skyband:
-                    enters = scores[slot] >= threshold[p]
+                    enters = score >= threshold[p]
                 else:
                     enters = size < k or before(scores, ties, slot, view[size - 1])
                 if enters:
                     changed |= size < k or before(scores, ties, slot, view[k - 1])
-                    view, size = _enter_view(view, size, slot, k, skyband, slots)
+                    view, size = _enter_view(view, size, slot, k, skyband, scores, ties, dominators)
             lapsed = False
-            while alive[p] > 0 and panes[views.oldest[p]] < end - width:
+            while alive[p] > 0 and panes[oldest[p]] < end - width:
+                slot = oldest[p]
+                oldest[p] = age_next[slot]
+                alive[p] -= 1
+                cell_first[p * count_cells + _cell(scores[slot], low, scale, count_cells)] = (
+                    cell_next[slot]
+                )
                 spent = room_for(spent, spent_count, 1)
-                spent[spent_count] = _leave_grid(p, rule, slots, cells, views)
+                spent[spent_count] = slot
                 spent_count += 1
                 lapsed = True
             fills = _fills(p, k, rule, lapsed, views)
@@ -305,7 +293,7 @@ def advance_grid(
                 too_small = left < k if skyband else left < size
                 size = left
                 if fills or (too_small and size < alive[p]):
-                    view, size, threshold[p] = _recompute(p, k, rule, cells.first, slots, view)
+                    view, size, threshold[p] = _recompute(p, k, rule, cell_first, slots, view)
                     recomputed += 1
                     changed = True
                 if alive[p] < k:

@@ -5,10 +5,22 @@ from __future__ import annotations
 import numpy as np
 
 from crestline.core.sentinels import NEVER
-from crestline.kernels.common.output import Report, add_snapshot, new_report, put
+from crestline.kernels.common.output import (
+    RECORDS,
+    SNAPSHOTS,
+    Report,
+    add_head,
+    new_report,
+    put,
+    roomy,
+)
 from crestline.kernels.common.windows import Ranked, StepWindow, before, next_end
 from crestline.kernels.jit.tiers import kernel
 from crestline.types import Bools, Floats, Ints
+
+#: Entries of the cursor of ``_advance_list``: the list's head and tail, the next new record and the
+#: last window end.
+_HEAD, _TAIL, _NEW, _END = range(4)
 
 
 @kernel
@@ -120,6 +132,45 @@ def _insert_due(
 
 
 @kernel
+def _advance_list(
+    p: int, window: StepWindow, records: Ranked, dominators: Ints, chain: Ints, spare: Ints,
+    shown: Bools, until: int, stop: int, cursor: Ints, report: Report,
+) -> bool:  # fmt: skip
+    """Partition p, until all is done (True) or the report is full (False; then call again).
+
+    The report is enlarged by the caller: to exchange its arrays within the loop would count
+    references in every turn.
+    """
+    panes = records.pane
+    k, width, only_changes = window.k, window.width, window.only_changes
+    filled, room, most = report.filled, len(report.records), report.heads.shape[1]
+    head, tail, new, end = cursor[_HEAD], cursor[_TAIL], cursor[_NEW], cursor[_END]
+    finished = False
+    while filled[SNAPSHOTS] < most and filled[RECORDS] + k <= room:
+        arriving = panes[new] if new < stop else NEVER
+        due = next_end(window, panes, chain, head, tail, arriving, end)
+        if due > until:
+            finished = True
+            break
+        end = due
+        purged = _purge(chain, head, tail, k, panes, end - width)
+        changed = purged != head
+        head = purged
+        if arriving < end:
+            tail, new, entered = _insert_due(
+                chain, spare, head, tail, new, stop, end, window, records, dominators
+            )
+            changed |= entered
+        count = min(k, tail - head)
+        if changed and (count > 0 or shown[p]) if only_changes else count > 0:
+            shown[p] = count > 0
+            first = add_head(report, p, end, 0, count)
+            put(report.records, first, chain, head, count)
+    cursor[_HEAD], cursor[_TAIL], cursor[_NEW], cursor[_END] = head, tail, new, end
+    return finished
+
+
+@kernel
 def advance_mintopk(
     window: StepWindow, records: Ranked, dominators: Ints, listed: Ints, arrived: Ints, done: Ints,
     shown: Bools, until: Ints,
@@ -133,8 +184,6 @@ def advance_mintopk(
 
     Returns the kept records as offsets and indices, and the snapshots.
     """
-    panes = records.pane
-    k, only_changes = window.k, window.only_changes
     partitions = len(listed) - 1
     longest = 0
     for p in range(partitions):
@@ -144,32 +193,21 @@ def advance_mintopk(
     kept = np.empty(listed[partitions] + arrived[partitions] - arrived[0], np.int64)
     kept_from = np.zeros(partitions + 1, np.int64)
     filled = 0
-    report = new_report(0, 64, 64 * min(k, 64))
+    report = new_report(0, 64, 64 * min(window.k, 64))
+    cursor = np.zeros(4, np.int64)
     for p in range(partitions):
-        head, tail = 0, listed[p + 1] - listed[p]
-        for i in range(tail):
+        size = listed[p + 1] - listed[p]
+        for i in range(size):
             chain[i] = listed[p] + i
-        new, stop = arrived[p], arrived[p + 1]
-        end = done[p]
-        while True:
-            arriving = panes[new] if new < stop else NEVER
-            due = next_end(window, panes, chain, head, tail, arriving, end)
-            if due > until[p]:
-                break
-            end = due
-            purged = _purge(chain, head, tail, k, panes, end - window.width)
-            changed = purged != head
-            head = purged
-            tail, new, entered = _insert_due(
-                chain, spare, head, tail, new, stop, end, window, records, dominators
-            )
-            changed |= entered
-            count = min(k, tail - head)
-            if changed and (count > 0 or shown[p]) if only_changes else count > 0:
-                shown[p] = count > 0
-                report = add_snapshot(report, p, end, chain, head, count)
-        done[p] = max(done[p], end if window.on_arrival else until[p])
-        put(kept, filled, chain, head, tail - head)
-        filled += tail - head
+        cursor[_HEAD], cursor[_TAIL], cursor[_NEW], cursor[_END] = 0, size, arrived[p], done[p]
+        while not _advance_list(
+            p, window, records, dominators, chain, spare, shown, until[p], arrived[p + 1], cursor,
+            report,
+        ):  # fmt: skip
+            report = roomy(report, 1, window.k)
+        done[p] = max(done[p], cursor[_END] if window.on_arrival else until[p])
+        size = cursor[_TAIL] - cursor[_HEAD]
+        put(kept, filled, chain, cursor[_HEAD], size)
+        filled += size
         kept_from[p + 1] = filled
     return kept_from, kept[:filled].copy(), report

@@ -224,15 +224,14 @@ def _mark_outdated(
 def _answer(
     a: int, p: int, end: int, rows: Ints, chain: Chain, tail: int, newest: int, records: Ranked,
     last: LastShown, state: BandState, report: Report,
-) -> tuple[Report, int]:  # fmt: skip
-    """Report the answer of query a at ``end``, if it is to be reported; by how many the number of
-    queries for changes that show anything has grown."""
+) -> int:  # fmt: skip
+    """Report the answer of query a at ``end``, if it is to be reported, for which there is room; by
+    how many the number of queries for changes that show anything has grown."""
     wanted, mine = rows[a, K], p * len(rows) + a
     lower = max(end - rows[a, WIDTH], rows[a, SINCE])
     changes = rows[a, CHANGES] > 0
     if changes and state.oldest[mine] >= lower:
-        return report, 0
-    report = roomy(report, wanted + 1)
+        return 0
     start, count = report.filled[RECORDS], 0
     if newest >= lower:
         count = _young(chain.record, chain.pane, tail, lower, wanted, report.records[start:])
@@ -241,7 +240,7 @@ def _answer(
     if count > 0 or (changes and showed):
         add_head(report, p, end, a, count)
     if not changes:
-        return report, 0
+        return 0
     low = NEVER
     for j in range(start, start + count):
         low = min(low, records.pane[report.records[j]])
@@ -250,7 +249,7 @@ def _answer(
     if count > 0:
         worst = report.records[start + count - 1]
         last.score[a], last.tie[a] = records.score[worst], records.tie[worst]
-    return report, int(count > 0) - int(showed)
+    return int(count > 0) - int(showed)
 
 
 @kernel
@@ -278,6 +277,7 @@ def advance_skyband(
     kept_from = np.zeros(partitions + 1, np.int64)
     filled = 0
     report = new_report(0, 64, 64 * min(k, 64))
+    most_rows = rows[:, K].sum() + 1  # ``_young`` writes one more than it keeps
     due = np.empty(count, np.int64)
     last = LastShown(np.empty(count, np.bool_), np.empty(count), np.empty(count, np.int64))
 
@@ -340,6 +340,7 @@ def advance_skyband(
                     )
             if over:  # what is left is of panes before windows that end later
                 break
+            report = roomy(report, count, most_rows)
             for a in range(count):
                 if rows[a, K] == 0:
                     continue
@@ -347,10 +348,9 @@ def advance_skyband(
                     if due[a] != end or end > rows[a, LIMIT]:
                         continue
                     due[a] = _next_due(queries, a, end)
-                report, grown = _answer(
+                showing += _answer(
                     a, p, end, rows, band, tail, newest, records, last, state, report
                 )
-                showing += grown
         done[p] = max(done[p], end if on_arrival else until[p])
         tail = _drop_dominated(chain, at, key, dominators, tail, k)
         if tail > size[p] + size[p] // 4 + SLACK or newest < done[p] - widest:

@@ -20,7 +20,7 @@ from __future__ import annotations
 import numpy as np
 
 from crestline.kernels.certain.band_lists import lowered, threshold_after_loss
-from crestline.kernels.certain.bands import PROBABLE
+from crestline.kernels.certain.bands import PROBABLE, STRICT
 from crestline.kernels.certain.scoring import score_of
 from crestline.kernels.certain.standing_grid import cell_of, cover, threshold_of, wish_of
 from crestline.kernels.certain.standing_lists import place, put, take, tidy
@@ -33,6 +33,7 @@ from crestline.kernels.certain.standing_table import (
     BORN,
     CANDIDATES,
     COVERED,
+    DOMINATORS,
     FILTER,
     FILTER_FULL,
     FILTER_LIMIT,
@@ -54,19 +55,15 @@ from crestline.kernels.certain.standing_table import (
     WIDTH,
     WRITTEN,
     Algorithm,
-    Changes,
     Grid,
     K,
-    Lists,
     Output,
     Points,
     Queries,
-    Scratch,
     Standing,
-    TimeOrder,
 )  # fmt: skip
 from crestline.kernels.jit.tiers import kernel
-from crestline.types import Ints
+from crestline.types import Bools, Floats, Ints
 
 #: After so many records another query is asked whether it needs all of its cells.
 _REVIEW = 16
@@ -74,34 +71,31 @@ _REVIEW = 16
 
 @kernel
 def _enter_band(
-    algorithm: Algorithm, queries: Queries, lists: Lists, order: TimeOrder, q: int, score: float,
-    number: int, born: int, latest: Ints,
+    table: Ints, values: Floats, scores: Floats, ints: Ints, q: int, kind: int, gamma: float,
+    additional: int, score: float, number: int, born: int, latest: Ints, heaps: Ints, sizes: Ints,
 ) -> bool:  # fmt: skip
     """Put a record into a band; whether the answer changed. One that is there already stays."""
-    table, values = queries.table, queries.values
-    scores, ints = lists
-    kind, rows = algorithm.band, algorithm.band_rows
+    rows = DOMINATORS + 1 if kind == STRICT else BORN + 1
     rank = place(table, BAND, scores, ints, q, score, number)
     if rank < table[q, BAND + SIZE]:
         at = table[q, BAND + START] + rank
         if ints[NUMBER, at] == number and scores[at] == score:
             return False
     put(table, BAND, scores, ints, q, rank, score, number, born, rows)
-    most = table[q, CANDIDATES] + algorithm.additional
-    tidy(table, values, BAND, scores, ints, q, kind, rank, algorithm.gamma, most, rows, latest)
+    most = table[q, CANDIDATES] + additional
+    tidy(table, values, BAND, scores, ints, q, kind, rank, gamma, most, rows, latest)
     if rank < table[q, K] or kind == PROBABLE:
-        note_oldest(table, ints, q, kind, order.heaps, order.sizes)
+        note_oldest(table, ints, q, kind, heaps, sizes)
     return bool(rank < table[q, K])
 
 
 @kernel
 def _expire(
-    algorithm: Algorithm, queries: Queries, lists: Lists, order: TimeOrder, q: int, now: int
-) -> bool:
+    table: Ints, values: Floats, scores: Floats, ints: Ints, q: int, kind: int, now: int,
+    heaps: Ints, sizes: Ints,
+) -> bool:  # fmt: skip
     """Drop what is no longer in the window; whether the answer changed."""
-    table, values = queries.table, queries.values
-    scores, ints = lists
-    kind, rows = algorithm.band, algorithm.band_rows
+    rows = DOMINATORS + 1 if kind == STRICT else BORN + 1
     k, start = table[q, K], table[q, BAND + START]
     changed = False
     alive_from = now - table[q, WIDTH] + 1
@@ -122,22 +116,21 @@ def _expire(
                     values[q, BAND_LIMIT], scores[last], scores[last - 1],
                     size - k, table[q, CANDIDATES],
                 )  # fmt: skip
-    note_oldest(table, ints, q, kind, order.heaps, order.sizes)
+    note_oldest(table, ints, q, kind, heaps, sizes)
     return changed
 
 
 @kernel
 def _leave_filter(
-    algorithm: Algorithm, queries: Queries, lists: Lists, q: int, score: float, number: int
-) -> bool:
+    table: Ints, values: Floats, scores: Floats, ints: Ints, q: int, kind: int, score: float,
+    number: int, rows: int,
+) -> bool:  # fmt: skip
     """The oldest record leaves the buffer; whether it is to be offered to the band."""
-    table, values = queries.table, queries.values
-    scores, ints = lists
     k, start = table[q, K], table[q, FILTER + START]
     rank = place(table, FILTER, scores, ints, q, score, number)
     if rank < table[q, FILTER + SIZE] and ints[NUMBER, start + rank] == number:
-        take(table, FILTER, scores, ints, q, rank, algorithm.filter_rows)
-        if algorithm.filter == PROBABLE:
+        take(table, FILTER, scores, ints, q, rank, rows)
+        if kind == PROBABLE:
             size = table[q, FILTER + SIZE]
             if size >= k + 2:
                 last = start + size - 1
@@ -150,55 +143,21 @@ def _leave_filter(
 
 
 @kernel
-def _mark(changes: Changes, q: int) -> None:
+def _mark(changed: Bools, marks: Ints, q: int) -> None:
     """Note that the answer of a query has changed."""
-    changed, marks = changes
     if not changed[q]:
         changed[q] = True
         marks[0] += 1
         marks[marks[0]] = q
 
 
-# -- the steps of an arrival ----------------------------------------------------------------------
-
-
 @kernel
-def _expire_due(
-    algorithm: Algorithm, standing: Standing, which: int, clock: int, scratch: Scratch
-) -> None:
-    """Drop what expires by now, of the queries that count records (0) or are on time (1)."""
-    queries, order = standing.queries, standing.order
-    table, values = queries.table, queries.values
-    heaps, sizes = order
-    while sizes[which] > 0 and heaps[which, 0] <= clock:
-        due, q = heaps[which, 0], heaps[which, 1]
-        sizes[which] = pop(heaps, which, sizes[which])
-        stale = table[q, ACTIVE] == 0 or table[q, TIMED] != which
-        if stale or table[q, OLDEST] + table[q, WIDTH] != due:
-            continue
-        if _expire(algorithm, queries, standing.band, order, q, clock):
-            _mark(standing.changes, q)
-        if algorithm.filter == NO_FILTER and values[q, BAND_LIMIT] < values[q, COVERED]:
-            _cover_more(algorithm, standing, q, scratch)
-
-
-@kernel
-def _cover_more(algorithm: Algorithm, standing: Standing, q: int, scratch: Scratch) -> None:
-    """Enter a query whose threshold has fallen into more cells."""
-    wish, _ = wish_of(
-        standing.queries.table, standing.queries.values, standing.band.score,
-        standing.filter.score, q, algorithm.band, algorithm.filter,
-    )  # fmt: skip
-    cover(standing.queries, standing.grid, q, wish, False, scratch.low, scratch.high)
-
-
-@kernel
-def _room(table: Ints, grid: Grid, cell: int, filtered: bool) -> tuple[int, int]:
+def _room(table: Ints, count: Ints, members: Ints, cell: int, filtered: bool) -> tuple[int, int]:
     """Whether the lists of all queries of a cell can take one more record: ``FINISHED``, or which
     list is full and the query it belongs to."""
     reason, about = FINISHED, 0
-    for i in range(grid.count[cell]):
-        q = grid.members[cell, i]
+    for i in range(count[cell]):
+        q = members[cell, i]
         if table[q, BAND + SIZE] >= table[q, BAND + ROOM]:
             reason, about = BAND_FULL, q
         elif filtered and table[q, FILTER + SIZE] >= table[q, FILTER + ROOM]:
@@ -207,133 +166,14 @@ def _room(table: Ints, grid: Grid, cell: int, filtered: bool) -> tuple[int, int]
 
 
 @kernel
-def _leave_buffer(
-    algorithm: Algorithm, standing: Standing, cursor: Ints, number: int, now: int, scratch: Scratch
-) -> tuple[int, int]:
-    """Offer what leaves the buffer with this arrival for the second time; see ``_room``."""
-    queries, grid, buffer = standing.queries, standing.grid, standing.buffer
-    table, values, point, weight = queries
-    filter_score, band_score = standing.filter.score, standing.band.score
-    ring = len(buffer.time)
-    while cursor[HEAD] < number:
-        head = cursor[HEAD]
-        index = head % ring
-        if number - head < algorithm.most and buffer.time[index] > now - algorithm.span:
-            break
-        cell = buffer.cell[index]
-        reason, about = _room(table, grid, cell, False)
-        if reason != FINISHED:
-            return reason, about
-        cursor[TOUCHED] += grid.count[cell]
-        for i in range(grid.count[cell]):
-            q = grid.members[cell, i]
-            if head < table[q, SINCE]:
-                continue
-            score = score_of(
-                table[q, KIND], point, weight, values[q, LENGTH], q, buffer.point, index,
-                scratch.terms,
-            )  # fmt: skip
-            size, start = table[q, FILTER + SIZE], table[q, FILTER + START]
-            if score != score or (size >= table[q, K] and score < filter_score[start + size - 1]):
-                continue  # by far the most: not in the filter, and beaten by all that are
-            if not _leave_filter(algorithm, queries, standing.filter, q, score, head):
-                continue
-            born = buffer.time[index] if table[q, TIMED] else head
-            clock = now if table[q, TIMED] else number
-            if born > clock - table[q, WIDTH] and _enter_band(
-                algorithm, queries, standing.band, standing.order, q, score, head, born,
-                scratch.latest,
-            ):  # fmt: skip
-                _mark(standing.changes, q)
-            threshold = threshold_of(
-                table, values, filter_score, q, algorithm.band, algorithm.filter
-            )
-            if threshold < values[q, COVERED]:
-                wish, _ = wish_of(
-                    table, values, band_score, filter_score, q, algorithm.band, algorithm.filter
-                )
-                cover(queries, grid, q, wish, False, scratch.low, scratch.high)
-        cursor[HEAD] = head + 1
-    return FINISHED, 0
-
-
-@kernel
-def _pass_filter(
-    algorithm: Algorithm, standing: Standing, q: int, score: float, number: int, latest: Ints
-) -> bool:
-    """Whether an arrival may matter to a query; the query's filter, if any, takes it in."""
-    table, values = standing.queries.table, standing.queries.values
-    if algorithm.filter == NO_FILTER:
-        return bool(algorithm.band != PROBABLE or score >= values[q, BAND_LIMIT])
-    k, rows = table[q, K], algorithm.filter_rows
-    full = table[q, FILTER + SIZE] >= k
-    if algorithm.filter == PROBABLE and full and score < values[q, FILTER_LIMIT]:
-        return False
-    scores, ints = standing.filter
-    rank = place(table, FILTER, scores, ints, q, score, number)
-    put(table, FILTER, scores, ints, q, rank, score, number, number, rows)
-    tidy(
-        table, values, FILTER, scores, ints, q, algorithm.filter, rank, algorithm.gamma,
-        table[q, CANDIDATES], rows, latest,
-    )  # fmt: skip
-    return bool(rank < k)
-
-
-@kernel
-def _arrive(
-    algorithm: Algorithm, standing: Standing, points: Points, at: int, cell: int, scratch: Scratch
-) -> None:
-    """Show an arrival to the queries of its cell."""
-    queries, grid = standing.queries, standing.grid
-    table, values, point, weight = queries
-    number, now = points.first + at, points.time[at]
-    for i in range(grid.count[cell]):
-        q = grid.members[cell, i]
-        score = score_of(
-            table[q, KIND], point, weight, values[q, LENGTH], q, points.point, at, scratch.terms
-        )
-        if score != score or not _pass_filter(
-            algorithm, standing, q, score, number, scratch.latest
-        ):
-            continue
-        born = now if table[q, TIMED] else number
-        if _enter_band(
-            algorithm, queries, standing.band, standing.order, q, score, number, born,
-            scratch.latest,
-        ):  # fmt: skip
-            _mark(standing.changes, q)
-        # Cells are left if the threshold has risen far above what they are good for, and where it
-        # is known for the first time.
-        wish, best = wish_of(
-            table, values, standing.band.score, standing.filter.score, q, algorithm.band,
-            algorithm.filter,
-        )  # fmt: skip
-        first_time = values[q, COVERED] == -np.inf and wish > -np.inf
-        if first_time or (best < np.inf and values[q, COVERED] < wish - 0.5 * (best - wish)):
-            cover(queries, grid, q, wish, True, scratch.low, scratch.high)
-
-
-@kernel
-def _review(algorithm: Algorithm, standing: Standing, q: int, scratch: Scratch) -> None:
-    """Ask a query whether it needs all of its cells: of strict and relaxed filters it is not known
-    what is far."""
-    table, values = standing.queries.table, standing.queries.values
-    wish, best = wish_of(
-        table, values, standing.band.score, standing.filter.score, q, algorithm.band,
-        algorithm.filter,
-    )  # fmt: skip
-    if table[q, ACTIVE] == 1 and best == np.inf and values[q, COVERED] < wish:
-        cover(standing.queries, standing.grid, q, wish, True, scratch.low, scratch.high)
-
-
-@kernel
-def _report(standing: Standing, cursor: Ints, number: int, now: int, output: Output) -> None:
+def _report(
+    table: Ints, band_score: Floats, band_ints: Ints, changed: Bools, marks: Ints, cursor: Ints,
+    number: int, now: int, out_snapshot: Ints, out_number: Ints, out_score: Floats,
+) -> None:  # fmt: skip
     """Write the answers that have changed."""
-    table, marks = standing.queries.table, standing.changes.marks
-    out_snapshot, out_number, out_score = output
     for i in range(1, marks[0] + 1):
         q = marks[i]
-        standing.changes.changed[q] = False
+        changed[q] = False
         best_few = min(table[q, K], table[q, BAND + SIZE])
         at = 3 * cursor[SNAPSHOTS]
         out_snapshot[at] = q
@@ -342,10 +182,153 @@ def _report(standing: Standing, cursor: Ints, number: int, now: int, output: Out
         cursor[SNAPSHOTS] += 1
         start, written = table[q, BAND + START], cursor[WRITTEN]
         for j in range(best_few):
-            out_number[written + j] = standing.band.ints[NUMBER, start + j]
-            out_score[written + j] = standing.band.score[start + j]
+            out_number[written + j] = band_ints[NUMBER, start + j]
+            out_score[written + j] = band_score[start + j]
         cursor[WRITTEN] += best_few
     marks[0] = 0
+
+
+@kernel
+def _take_records(
+    band: int, filter: int, filter_rows: int, gamma: float, additional: int, most: int, span: int,
+    queries: Queries, table: Ints, values: Floats, point: Floats, weight: Floats,
+    band_score: Floats, band_ints: Ints, filter_score: Floats, filter_ints: Ints, grid: Grid,
+    edges: Floats, count: Ints, members: Ints, recent_point: Floats, recent_time: Ints,
+    recent_cell: Ints, heaps: Ints, sizes: Ints, changed: Bools, marks: Ints, arriving: Floats,
+    times: Ints, first: int, at: int, cursor: Ints, out_snapshot: Ints, out_number: Ints,
+    out_score: Floats,
+) -> tuple[int, int, int]:  # fmt: skip
+    """The loop of ``take_records``, on the arrays of its tuples.
+
+    The steps of an arrival stay in one loop, and its arrays come one by one. As functions of the
+    tuples they took from half to all of the time again, and unpacked at entry a tenth, since every
+    look-up in a tuple counts a reference.
+    """
+    filtered = filter != NO_FILTER
+    dimensions, ring = arriving.shape[1], len(recent_time)
+    terms = np.empty(dimensions)
+    low, high = np.empty(dimensions), np.empty(dimensions)
+    latest = np.empty(max(1, table[:, K].max()), np.int64)
+    rows = table[:, K].sum()
+    while at < len(arriving):
+        number, now = first + at, times[at]
+        no_snapshot = 3 * (cursor[SNAPSHOTS] + len(table)) > len(out_snapshot)
+        if no_snapshot or cursor[WRITTEN] + rows > len(out_number):
+            return OUTPUT_FULL, 0, at
+        # What expires with this arrival, of the queries that count records and of those on time.
+        for which in range(2):
+            clock = number if which == 0 else now
+            while sizes[which] > 0 and heaps[which, 0] <= clock:
+                due, q = heaps[which, 0], heaps[which, 1]
+                sizes[which] = pop(heaps, which, sizes[which])
+                stale = table[q, ACTIVE] == 0 or table[q, TIMED] != which
+                if stale or table[q, OLDEST] + table[q, WIDTH] != due:
+                    continue
+                if _expire(table, values, band_score, band_ints, q, band, clock, heaps, sizes):
+                    _mark(changed, marks, q)
+                if not filtered and values[q, BAND_LIMIT] < values[q, COVERED]:
+                    wish, _ = wish_of(table, values, band_score, filter_score, q, band, filter)
+                    cover(queries, grid, q, wish, False, low, high)
+        # What leaves the buffer with this arrival.
+        while filtered and cursor[HEAD] < number:
+            head = cursor[HEAD]
+            index = head % ring
+            if number - head < most and recent_time[index] > now - span:
+                break
+            cell = recent_cell[index]
+            reason, about = _room(table, count, members, cell, False)
+            if reason != FINISHED:
+                return reason, about, at
+            cursor[TOUCHED] += count[cell]
+            for i in range(count[cell]):
+                q = members[cell, i]
+                if head < table[q, SINCE]:
+                    continue
+                score = score_of(
+                    table[q, KIND], point, weight, values[q, LENGTH], q, recent_point, index, terms
+                )
+                size, start = table[q, FILTER + SIZE], table[q, FILTER + START]
+                if score != score or (
+                    size >= table[q, K] and score < filter_score[start + size - 1]
+                ):
+                    continue  # by far the most: not in the filter, and beaten by all that are
+                if not _leave_filter(
+                    table, values, filter_score, filter_ints, q, filter, score, head, filter_rows
+                ):
+                    continue
+                born = recent_time[index] if table[q, TIMED] else head
+                clock = now if table[q, TIMED] else number
+                if born > clock - table[q, WIDTH] and _enter_band(
+                    table, values, band_score, band_ints, q, band, gamma, additional, score, head,
+                    born, latest, heaps, sizes,
+                ):  # fmt: skip
+                    _mark(changed, marks, q)
+                if threshold_of(table, values, filter_score, q, band, filter) < values[q, COVERED]:
+                    wish, _ = wish_of(table, values, band_score, filter_score, q, band, filter)
+                    cover(queries, grid, q, wish, False, low, high)
+            cursor[HEAD] = head + 1
+        # The arrival itself.
+        cell = cell_of(edges, arriving, at)
+        reason, about = _room(table, count, members, cell, filtered)
+        if reason != FINISHED:
+            return reason, about, at
+        cursor[TOUCHED] += count[cell]
+        for i in range(count[cell]):
+            q = members[cell, i]
+            score = score_of(
+                table[q, KIND], point, weight, values[q, LENGTH], q, arriving, at, terms
+            )
+            if score != score:
+                continue
+            k = table[q, K]
+            if not filtered:
+                if band == PROBABLE and score < values[q, BAND_LIMIT]:
+                    continue
+            else:
+                full = table[q, FILTER + SIZE] >= k
+                if filter == PROBABLE and full and score < values[q, FILTER_LIMIT]:
+                    continue
+                rank = place(table, FILTER, filter_score, filter_ints, q, score, number)
+                put(
+                    table, FILTER, filter_score, filter_ints, q, rank, score, number, number,
+                    filter_rows,
+                )  # fmt: skip
+                tidy(
+                    table, values, FILTER, filter_score, filter_ints, q, filter, rank, gamma,
+                    table[q, CANDIDATES], filter_rows, latest,
+                )  # fmt: skip
+                if rank >= k:
+                    continue
+            born = now if table[q, TIMED] else number
+            if _enter_band(
+                table, values, band_score, band_ints, q, band, gamma, additional, score, number,
+                born, latest, heaps, sizes,
+            ):  # fmt: skip
+                _mark(changed, marks, q)
+            # Cells are left if the threshold has risen far above what they are good for, and where
+            # it is known for the first time.
+            wish, best = wish_of(table, values, band_score, filter_score, q, band, filter)
+            first_time = values[q, COVERED] == -np.inf and wish > -np.inf
+            if first_time or (best < np.inf and values[q, COVERED] < wish - 0.5 * (best - wish)):
+                cover(queries, grid, q, wish, True, low, high)
+        if filtered:
+            if number % _REVIEW == 0:
+                # Of strict and relaxed filters it is not known what is far; they are asked in turn.
+                q = number // _REVIEW % len(table)
+                wish, best = wish_of(table, values, band_score, filter_score, q, band, filter)
+                if table[q, ACTIVE] == 1 and best == np.inf and values[q, COVERED] < wish:
+                    cover(queries, grid, q, wish, True, low, high)
+            index = number % ring
+            for i in range(dimensions):
+                recent_point[index, i] = arriving[at, i]
+            recent_time[index], recent_cell[index] = now, cell
+        if marks[0] > 0:
+            _report(
+                table, band_score, band_ints, changed, marks, cursor, number, now, out_snapshot,
+                out_number, out_score,
+            )  # fmt: skip
+        at += 1
+    return FINISHED, 0, at
 
 
 @kernel
@@ -356,38 +339,13 @@ def take_records(
 
     Returns why it came back, the query it is about and the next record; nothing is half done then.
     """
-    table, grid, buffer = standing.queries.table, standing.grid, standing.buffer
-    dimensions, ring = points.point.shape[1], len(buffer.time)
-    filtered = algorithm.filter != NO_FILTER
-    scratch = Scratch(
-        np.empty(dimensions), np.empty(dimensions), np.empty(dimensions),
-        np.empty(max(1, table[:, K].max()), np.int64),
+    band, filter, _, filter_rows, gamma, additional, most, span = algorithm
+    queries, bands, filters, grid, buffer, order, changes = standing
+    edges, count, members, _, _ = grid
+    return _take_records(
+        band, filter, filter_rows, gamma, additional, most, span, queries, queries.table,
+        queries.values, queries.point, queries.weight, bands.score, bands.ints, filters.score,
+        filters.ints, grid, edges, count, members, buffer.point, buffer.time, buffer.cell,
+        order.heaps, order.sizes, changes.changed, changes.marks, points.point, points.time,
+        points.first, at, cursor, output.snapshot, output.number, output.score,
     )  # fmt: skip
-    rows = table[:, K].sum()
-    while at < len(points.point):
-        number, now = points.first + at, points.time[at]
-        no_snapshot = 3 * (cursor[SNAPSHOTS] + len(table)) > len(output.snapshot)
-        if no_snapshot or cursor[WRITTEN] + rows > len(output.number):
-            return OUTPUT_FULL, 0, at
-        _expire_due(algorithm, standing, 0, number, scratch)
-        _expire_due(algorithm, standing, 1, now, scratch)
-        if filtered:
-            reason, about = _leave_buffer(algorithm, standing, cursor, number, now, scratch)
-            if reason != FINISHED:
-                return reason, about, at
-        cell = cell_of(grid.edges, points.point, at)
-        reason, about = _room(table, grid, cell, filtered)
-        if reason != FINISHED:
-            return reason, about, at
-        cursor[TOUCHED] += grid.count[cell]
-        _arrive(algorithm, standing, points, at, cell, scratch)
-        if filtered:
-            if number % _REVIEW == 0:
-                _review(algorithm, standing, number // _REVIEW % len(table), scratch)
-            for i in range(dimensions):
-                buffer.point[number % ring, i] = points.point[at, i]
-            buffer.time[number % ring] = now
-            buffer.cell[number % ring] = cell
-        _report(standing, cursor, number, now, output)
-        at += 1
-    return FINISHED, 0, at

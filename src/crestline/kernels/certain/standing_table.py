@@ -69,12 +69,12 @@ class Grid(NamedTuple):
     """Cells, and the queries that a point of a cell may reach.
 
     ``edges[i]`` are the inner borders of dimension i. Cell c's queries are ``members[c,
-    :count[c]]``; ``entered[c, q]`` tells whether q is one of them. All cells of q lie from
+    :sizes[c]]``; ``entered[c, q]`` tells whether q is one of them. All cells of q lie from
     ``reach[0, q, i]`` to ``reach[1, q, i]`` in dimension i.
     """
 
     edges: Floats
-    count: Ints
+    sizes: Ints
     members: Ints
     entered: Bools
     reach: Ints
@@ -128,12 +128,3 @@ class Output(NamedTuple):
     snapshot: Ints
     number: Ints
     score: Floats
-
-
-class Scratch(NamedTuple):
-    """Room for what is computed on the way."""
-
-    terms: Floats
-    low: Floats
-    high: Floats
-    latest: Ints

@@ -36,7 +36,7 @@ class Written(NamedTuple):
 
     partition: Ints
     end: Ints
-    count: Ints
+    length: Ints
     query: Ints
     records: Ints
     numbers: Floats
@@ -64,14 +64,14 @@ def new_report(numbers: int, snapshots: int, records: int) -> Report:
 
 
 @kernel
-def roomy(report: Report, records: int) -> Report:
-    """The report with room for one more snapshot of so many records."""
+def roomy(report: Report, snapshots: int, records: int) -> Report:
+    """The report with room for so many more snapshots, of so many records together."""
     heads, listed, numbers, filled = report
-    snapshots, used = filled[SNAPSHOTS], filled[RECORDS]
-    if snapshots == heads.shape[1]:
-        heads = np.empty((4, 2 * snapshots + 64), np.int64)
+    reported, used = filled[SNAPSHOTS], filled[RECORDS]
+    if reported + snapshots > heads.shape[1]:
+        heads = np.empty((4, 2 * (reported + snapshots) + 64), np.int64)
         for row in range(4):
-            put(heads[row], 0, report.heads[row], 0, snapshots)
+            put(heads[row], 0, report.heads[row], 0, reported)
     if used + records > len(listed):
         size = 2 * (used + records) + 64
         listed, numbers = np.empty(size, np.int64), np.empty((len(numbers), size))
@@ -98,7 +98,7 @@ def add_snapshot(
     report: Report, partition: int, end: int, source: Ints, first: int, count: int
 ) -> Report:
     """Add the snapshot of the ``count`` records of ``source`` from ``first`` on."""
-    report = roomy(report, count)
+    report = roomy(report, 1, count)
     at = add_head(report, partition, end, 0, count)
     put(report.records, at, source, first, count)
     return report
