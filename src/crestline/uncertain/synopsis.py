@@ -33,7 +33,7 @@ from crestline.core.snapshots import Snapshots
 from crestline.core.window import unit_panes
 from crestline.kernels.common.order import count_positions, is_ascending
 from crestline.kernels.common.output import PARTITION, SNAPSHOTS, Report, written
-from crestline.kernels.uncertain.lists import RecordList
+from crestline.kernels.uncertain.lists import ListArrays
 from crestline.kernels.uncertain.panes import prune_units
 from crestline.kernels.uncertain.steps import SHOWN, SynopsisQuery
 from crestline.kernels.uncertain.worlds import PICK, weighing
@@ -233,7 +233,7 @@ class Synopsis(Reporting):
         end = step * self._time.step_length if query.every_step else step
         return self._reported(Snapshots.of(partition, end, count, ids, numbers[0], numbers[1]))
 
-    def _take_due(self, until: Ints) -> tuple[RecordList, Ints, Ints]:
+    def _take_due(self, until: Ints) -> tuple[ListArrays, Ints, Ints]:
         """Remove the records whose steps are due, in the order of partition, step and rank; return
         them, their steps, and where each partition's begin."""
         wait = self._wait
@@ -252,7 +252,7 @@ class Synopsis(Reporting):
         self,
         query: SynopsisQuery,
         p: int,
-        arrivals: RecordList,
+        arrivals: ListArrays,
         steps: Ints,
         until: int,
         report: Report,
