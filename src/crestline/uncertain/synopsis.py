@@ -236,17 +236,20 @@ class Synopsis(Reporting):
     def _take_due(self, until: Ints) -> tuple[ListArrays, Ints, Ints]:
         """Remove the records whose steps are due, in the order of partition, step and rank; return
         them, their steps, and where each partition's begin."""
-        wait = self._wait
-        arrived = wait.take_out(wait["step"] <= until[wait["partition"]])
+        wait, single = self._wait, len(self._parts) == 1
+        arrived = wait.take_out(wait["step"] <= (until if single else until[wait["partition"]]))
         in_window = arrived["leaves"] > arrived["step"]
         if not in_window.all():
             arrived = arrived.take(np.flatnonzero(in_window))
         steps, order = arrived["step"], None
-        if len(self._parts) > 1 or not (steps[1:] > steps[:-1]).all():
+        if not single or not (steps[1:] > steps[:-1]).all():
             order = ranked(arrived, steps)
             steps = steps[order]
-        counts = np.bincount(arrived["partition"], minlength=len(self._parts))
-        return record_list(arrived, order), steps, np.concatenate(([0], np.cumsum(counts)))
+        starts = np.array([0, len(arrived)])
+        if not single:
+            counts = np.bincount(arrived["partition"], minlength=len(self._parts))
+            starts = np.concatenate(([0], np.cumsum(counts)))
+        return record_list(arrived, order), steps, starts
 
     def _run(
         self,
