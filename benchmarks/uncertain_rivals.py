@@ -8,12 +8,13 @@ from crestline.core.sentinels import LONG_AGO
 from crestline.kernels.common.output import Report
 from crestline.kernels.jit.tiers import kernel
 from crestline.kernels.uncertain.blocks import HEAD, TAIL, Blocks, insert, remove
-from crestline.kernels.uncertain.lists import LEAVES, RecordList, copy
+from crestline.kernels.uncertain.lists import LEAVES, ListArrays, as_list, copy
 from crestline.kernels.uncertain.ranked import look, make_room
 from crestline.kernels.uncertain.steps import (
     EMPTY_FROM,
     STEP,
     Shown,
+    ShownArrays,
     SynopsisQuery,
     add_due,
     next_step,
@@ -25,10 +26,12 @@ from crestline.uncertain.window import WindowPartition
 
 @kernel
 def recompute_each(
-    query: SynopsisQuery, arrivals: RecordList, steps: Ints, meta: Ints, window: RecordList,
-    blocks: Blocks, shown: Shown, report: Report,
-) -> tuple[RecordList, Blocks, Shown, Report]:  # fmt: skip
+    query: SynopsisQuery, arriving_arrays: ListArrays, steps: Ints, meta: Ints,
+    window_arrays: ListArrays, blocks: Blocks, shown_arrays: ShownArrays, report: Report,
+) -> tuple[ListArrays, Blocks, ShownArrays, Report]:  # fmt: skip
     """The window stays sorted; the compact set and the answer are worked out at every record."""
+    arrivals, window = as_list(arriving_arrays), as_list(window_arrays)
+    shown = Shown(shown_arrays[0], shown_arrays[1])
     for position in range(len(steps)):
         step = next_step(query, steps[position], LONG_AGO, meta)
         meta[STEP] = step
@@ -43,12 +46,12 @@ def recompute_each(
         meta[EMPTY_FROM] = arrivals.ints[LEAVES, position]
         changed, shown = look(query, window, blocks, shown, meta)
         report = add_due(query, step, changed, shown, meta, report)
-    return window, blocks, shown, report
+    return (window.floats, window.ints), blocks, (shown.ids, shown.numbers), report
 
 
 class _EachTime(WindowPartition):
     def run(
-        self, query: SynopsisQuery, arrivals: RecordList, steps: Ints, until: int, report: Report
+        self, query: SynopsisQuery, arrivals: ListArrays, steps: Ints, until: int, report: Report
     ) -> Report:
         self.lists["window"], self._blocks, self.shown, report = recompute_each(
             query, arrivals, steps, self.meta, self.lists["window"], self._blocks, self.shown,

@@ -21,7 +21,7 @@ import numpy as np
 from crestline.core import sound
 from crestline.kernels.common.output import Report
 from crestline.kernels.uncertain.ccsq import CLOSED, KEPT, WHOLE, run_ccsq
-from crestline.kernels.uncertain.lists import ID, LEAVES, RecordList
+from crestline.kernels.uncertain.lists import ID, LEAVES, ListArrays
 from crestline.kernels.uncertain.steps import SynopsisQuery
 from crestline.types import Ints
 from crestline.uncertain.partition import PartitionSynopsis
@@ -35,7 +35,7 @@ class CCSQPartition(PartitionSynopsis):
     EXTRA = ("gone",)
 
     def run(
-        self, query: SynopsisQuery, arrivals: RecordList, steps: Ints, until: int, report: Report
+        self, query: SynopsisQuery, arrivals: ListArrays, steps: Ints, until: int, report: Report
     ) -> Report:
         kept, self.extra["gone"], whole, self.shown, report = run_ccsq(
             query, arrivals, steps, until, self.meta, self.lists["kept"], self.extra["gone"],

@@ -20,8 +20,8 @@ import numpy as np
 from crestline.core import sound
 from crestline.core.sentinels import LONG_AGO
 from crestline.kernels.common.output import Report
-from crestline.kernels.uncertain.csq import NEWEST, SETS, SetQueue, run_csq
-from crestline.kernels.uncertain.lists import ID, LEAVES, RecordList
+from crestline.kernels.uncertain.csq import NEWEST, SETS, run_csq
+from crestline.kernels.uncertain.lists import ID, LEAVES, ListArrays, RecordList
 from crestline.kernels.uncertain.steps import SynopsisQuery, depth
 from crestline.types import Ints
 from crestline.uncertain.partition import PartitionSynopsis
@@ -35,15 +35,13 @@ class CSQPartition(PartitionSynopsis):
     EXTRA = ("bounds",)
 
     def run(
-        self, query: SynopsisQuery, arrivals: RecordList, steps: Ints, until: int, report: Report
+        self, query: SynopsisQuery, arrivals: ListArrays, steps: Ints, until: int, report: Report
     ) -> Report:
-        queue = SetQueue(self.lists["queue"], self.extra["bounds"])
-        newest, queue, self.shown, report = run_csq(
-            query, arrivals, steps, until, self.meta, self.lists["newest"], queue, self.shown,
-            report,
+        newest, queue, self.extra["bounds"], self.shown, report = run_csq(
+            query, arrivals, steps, until, self.meta, self.lists["newest"], self.lists["queue"],
+            self.extra["bounds"], self.shown, report,
         )  # fmt: skip
-        self.lists = {"newest": newest, "queue": queue.records}
-        self.extra["bounds"] = queue.bounds
+        self.lists = {"newest": newest, "queue": queue}
         return report
 
     def _require_sound_extra(self) -> None:
@@ -69,7 +67,7 @@ class CSQPartition(PartitionSynopsis):
             before, first = ids, int(leaves.min())
         assert (newest.ints[LEAVES] > first).all(), ("Q4", newest.ints[LEAVES])
         if self.meta[NEWEST]:
-            assert depth(query, self.lists["newest"], 0, int(self.meta[NEWEST])) < 0, "Q4"
+            assert depth(query, RecordList(*self.lists["newest"]), 0, len(newest.ints[0])) < 0, "Q4"
 
 
 class CSQ(Synopsis):

@@ -9,7 +9,7 @@ import numpy as np
 
 from crestline.core import sound
 from crestline.core.sentinels import LONG_AGO
-from crestline.kernels.common.output import Report, new_report
+from crestline.kernels.common.output import Report
 from crestline.kernels.uncertain.lists import (
     FLOATS,
     GROUP,
@@ -19,6 +19,7 @@ from crestline.kernels.uncertain.lists import (
     RULE,
     SCORE,
     TIE,
+    ListArrays,
     RecordList,
 )
 from crestline.kernels.uncertain.steps import (
@@ -29,7 +30,7 @@ from crestline.kernels.uncertain.steps import (
     SHOWN,
     STALE,
     STEP,
-    Shown,
+    ShownArrays,
     SynopsisQuery,
 )
 from crestline.types import Floats, Ints
@@ -48,13 +49,13 @@ class PartitionSynopsis(ABC):
     def __init__(self) -> None:
         self.meta = np.zeros(_META, np.int64)
         self.meta[STEP] = self.meta[EMPTY_FROM] = LONG_AGO
-        self.lists: dict[str, RecordList] = {name: empty_list() for name in self.LISTS}
+        self.lists: dict[str, ListArrays] = {name: empty_list() for name in self.LISTS}
         self.extra: dict[str, Ints] = {name: np.zeros(8, np.int64) for name in self.EXTRA}
-        self.shown = Shown(np.empty(0, np.int64), np.empty((2, 0)))
+        self.shown: ShownArrays = np.empty(0, np.int64), np.empty((NUMBERS, 0))
 
     @abstractmethod
     def run(
-        self, query: SynopsisQuery, arrivals: RecordList, steps: Ints, until: int, report: Report
+        self, query: SynopsisQuery, arrivals: ListArrays, steps: Ints, until: int, report: Report
     ) -> Report:
         """Take in records, in the order of their steps and then of rank; report what falls due up
         to the step ``until``."""
@@ -105,7 +106,7 @@ class PartitionSynopsis(ABC):
     def rename(self, new_ids: Ints) -> None:
         for name in self.LISTS:
             rename(self.records(name), new_ids)
-        shown = self.shown.ids[: self.meta[SHOWN]]
+        shown = self.shown[0][: self.meta[SHOWN]]
         shown[:] = np.where(shown >= 0, new_ids[shown], -1)
 
     def set_ties(self, ties: Ints) -> None:
@@ -125,8 +126,8 @@ class PartitionSynopsis(ABC):
         for name in self.EXTRA:
             state[name] = self.extra[name]
         count = int(self.meta[SHOWN])
-        state["shown_id"] = self.shown.ids[:count]
-        state["shown"] = self.shown.numbers[:, :count].ravel()
+        ids, numbers = self.shown
+        state["shown_id"], state["shown"] = ids[:count], numbers[:, :count].ravel()
         return state
 
     @classmethod
@@ -141,10 +142,10 @@ class PartitionSynopsis(ABC):
         self.meta = state["meta"].copy()
         for name in self.LISTS:
             floats = state[f"{name}.floats"].reshape(FLOATS, -1).copy()
-            self.lists[name] = RecordList(floats, state[f"{name}.ints"].reshape(INTS, -1).copy())
+            self.lists[name] = floats, state[f"{name}.ints"].reshape(INTS, -1).copy()
         for name in self.EXTRA:
             self.extra[name] = state[name].copy()
-        self.shown = Shown(state["shown_id"].copy(), state["shown"].reshape(2, -1).copy())
+        self.shown = state["shown_id"].copy(), state["shown"].reshape(NUMBERS, -1).copy()
 
     def _require_sound(self) -> None:
         """Refuse lists that are not as long as the kernels take them to be."""
@@ -152,7 +153,8 @@ class PartitionSynopsis(ABC):
         sound.moments("meta", self.meta)
         own = self.meta[OWN:]
         sound.within("meta, the partition's own,", own, -1, 1 << 40)
-        sound.length("shown", self.shown.ids, *self.shown.numbers, of=int(self.meta[SHOWN]))
+        ids, numbers = self.shown
+        sound.length("shown", ids, *numbers, of=int(self.meta[SHOWN]))
         self._require_sound_extra()
         for name in self.LISTS:
             floats, ints = self.lists[name]
@@ -183,9 +185,7 @@ def merge_into(
         # Steps of their own, one for each unit, all of them before the next real one.
         _, unit = np.unique(ints[LEAVES, order], return_inverse=True)
         steps = step - int(unit[-1]) + unit
-        arrivals = RecordList(
-            np.ascontiguousarray(floats[:, order]), np.ascontiguousarray(ints[:, order])
-        )
+        arrivals = np.ascontiguousarray(floats[:, order]), np.ascontiguousarray(ints[:, order])
         replayed = query._replace(every_step=False, only_changes=True)
         fresh.run(replayed, arrivals, steps, step, no_snapshots())
     fresh.meta[STEP], fresh.meta[STALE] = step, 1
@@ -220,11 +220,12 @@ def join_lists(lists: list[RecordList]) -> RecordList:
     return RecordList(floats, ints)
 
 
-def empty_list() -> RecordList:
+def empty_list() -> ListArrays:
     """Return a list without records."""
-    return RecordList(np.empty((FLOATS, 0)), np.empty((INTS, 0), np.int64))
+    return np.empty((FLOATS, 0)), np.empty((INTS, 0), np.int64)
 
 
 def no_snapshots() -> Report:
-    """Return an empty report."""
-    return new_report(NUMBERS, 0, 0)
+    """Return an empty report; calling the kernel for it would take longer."""
+    none = np.empty(0, np.int64)
+    return Report(np.empty((4, 0), np.int64), none, np.empty((NUMBERS, 0)), np.zeros(2, np.int64))

@@ -10,10 +10,10 @@ from crestline.core import sound
 from crestline.core.batch import Batch, Uncertainty
 from crestline.core.sentinels import NEVER, NO_RULE
 from crestline.core.window import Panes
-from crestline.kernels.uncertain.lists import FLOATS, INTS, RecordList
+from crestline.kernels.uncertain.lists import FLOATS, INTS, ListArrays
 from crestline.operators.records import Records
 from crestline.operators.waiting import Waiting, rank_order
-from crestline.types import Ints
+from crestline.types import Bools, Ints
 
 #: The columns in the order of the rows of a list; see ``kernels.uncertain.lists``.
 _FLOATS, _INTS = ("score", "chance"), ("tie", "rule", "group", "leaves", "id")
@@ -32,6 +32,7 @@ class WaitingRecords(Waiting):
         none = np.empty(0, np.int64)
         columns: dict[str, Any] = {name: np.empty(0) for name in _FLOATS}
         super().__init__(**columns, **dict.fromkeys((*_INTS, "partition", *more), none))
+        self._nothing = self.columns
 
     def add(
         self, scores: Any, uncertainty: Uncertainty, partitions: Ints | None, **columns: Ints
@@ -52,6 +53,14 @@ class WaitingRecords(Waiting):
             partition=np.array(partitions, np.int64),
             **columns,
         )
+
+    def take_out(self, mask: Bools) -> Records:
+        """Remove the records of the mask and return them; all of them at no cost."""
+        if not mask.all():
+            return super().take_out(mask)
+        removed = Records(**self.columns)
+        self.columns, self.pruned_size = dict(self._nothing), 0
+        return removed
 
     def set_codes(self, rule: Ints, group: Ints) -> None:
         """Give every record i the rule ``rule[i]`` and the group ``group[i]``."""
@@ -100,24 +109,22 @@ def ranked(records: Records, stage: Ints) -> Ints:
     return rank_order(records["partition"], stage, records["score"], records["tie"])
 
 
-def record_list(records: Records, indices: Ints | None = None) -> RecordList:
+def record_list(records: Records, indices: Ints | None = None) -> ListArrays:
     """Return the records at these indices, or all of them, as kernels take them."""
     count = len(records) if indices is None else len(indices)
     floats, ints = np.empty((FLOATS, count)), np.empty((INTS, count), np.int64)
     for names, rows in ((_FLOATS, floats), (_INTS, ints)):
         for name, row in zip(names, rows, strict=True):
             row[:] = records[name] if indices is None else records[name][indices]
-    return RecordList(floats, ints)
+    return floats, ints
 
 
-def part_of(records: RecordList, start: int, stop: int) -> RecordList:
+def part_of(records: ListArrays, start: int, stop: int) -> ListArrays:
     """Return a stretch of a list, contiguous: to numba a slice of columns is another type."""
     floats, ints = records
     if stop - start == floats.shape[1]:
         return records
-    return RecordList(
-        np.ascontiguousarray(floats[:, start:stop]), np.ascontiguousarray(ints[:, start:stop])
-    )
+    return np.ascontiguousarray(floats[:, start:stop]), np.ascontiguousarray(ints[:, start:stop])
 
 
 __all__ = [

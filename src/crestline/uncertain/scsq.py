@@ -32,7 +32,7 @@ import numpy as np
 from crestline.core import sound
 from crestline.core.sentinels import LONG_AGO
 from crestline.kernels.common.output import Report
-from crestline.kernels.uncertain.lists import LEAVES, RecordList
+from crestline.kernels.uncertain.lists import LEAVES, ListArrays, RecordList
 from crestline.kernels.uncertain.scsq import run_scsq
 from crestline.kernels.uncertain.segments import (
     CLOSED,
@@ -40,7 +40,6 @@ from crestline.kernels.uncertain.segments import (
     SEGMENTS,
     WHOLE,
     H,
-    SegmentQueue,
 )
 from crestline.kernels.uncertain.steps import SynopsisQuery
 from crestline.types import Ints
@@ -59,15 +58,16 @@ class SegmentsPartition(PartitionSynopsis):
     buffered: ClassVar = False
 
     def run(
-        self, query: SynopsisQuery, arrivals: RecordList, steps: Ints, until: int, report: Report
+        self, query: SynopsisQuery, arrivals: ListArrays, steps: Ints, until: int, report: Report
     ) -> Report:
-        queue = SegmentQueue(self.lists["queue"], self.extra["bounds"], self.extra["sizes"])
+        queue = *self.lists["queue"], self.extra["bounds"], self.extra["sizes"]
         newest, queue, whole, self.shown, report = self.kernel(
             query, arrivals, steps, until, self.meta, self.lists["newest"], queue,
             self.lists["whole"], self.shown, report,
         )  # fmt: skip
-        self.lists = {"newest": newest, "queue": queue.records, "whole": whole}
-        self.extra = {"bounds": queue.bounds, "sizes": queue.sizes}
+        floats, ints, bounds, sizes = queue
+        self.lists = {"newest": newest, "queue": (floats, ints), "whole": whole}
+        self.extra = {"bounds": bounds, "sizes": sizes}
         return report
 
     def _require_sound_extra(self) -> None:

@@ -49,7 +49,7 @@ from crestline.core.sentinels import LONG_AGO, NEVER
 from crestline.core.snapshots import Snapshots
 from crestline.core.specs import Agenda, Executions, QuerySpec
 from crestline.kernels.common.output import PARTITION, SNAPSHOTS, written
-from crestline.kernels.uncertain.lists import ID, RecordList
+from crestline.kernels.uncertain.lists import ID, ListArrays, RecordList
 from crestline.kernels.uncertain.shared_worlds import (
     MARK,
     OVERFULL,
@@ -215,7 +215,7 @@ class SharedWorlds(Reporting):
             unit, partition = unit[order], wait["partition"][order]
             new = (unit[1:] != unit[:-1]) | (partition[1:] != partition[:-1])
             starts = np.concatenate(([0], np.flatnonzero(new) + 1))
-            records = record_list(wait, order)
+            records = RecordList(*record_list(wait, order))
             kept = np.sort(order[needed(self._window, self._queries.arrays, records, starts)])
         wait.prune(kept)
 
@@ -287,7 +287,7 @@ class SharedWorlds(Reporting):
         asked = self._queries.numbers[query]
         return Snapshots.of(partition, end, count, ids, numbers[0], numbers[1], asked)
 
-    def _take_due(self, moments: Ints) -> tuple[RecordList, Ints, Ints]:
+    def _take_due(self, moments: Ints) -> tuple[ListArrays, Ints, Ints]:
         """Remove the records that begin to be seen, in the order of partition, moment and rank;
         return them, the moments at which they do, and where each partition's begin."""
         wait, pruned_size = self._wait, self._wait.pruned_size

@@ -10,7 +10,7 @@ import numpy as np
 from crestline.core import sound
 from crestline.core.sentinels import LONG_AGO
 from crestline.kernels.common.output import Report
-from crestline.kernels.uncertain.lists import FLOATS, INTS, LEAVES, RecordList, stay
+from crestline.kernels.uncertain.lists import FLOATS, INTS, LEAVES, ListArrays, RecordList, stay
 from crestline.kernels.uncertain.shared_worlds import (
     COUNT,
     THINNED,
@@ -29,12 +29,12 @@ class SharedPartition:
 
     __slots__ = ("_list", "meta", "shown")
 
-    def __init__(self, shown: Ints, records: RecordList | None = None, thinned: int = 0) -> None:
+    def __init__(self, shown: Ints, records: ListArrays | None = None, thinned: int = 0) -> None:
         """Begin with some records, of which ``thinned`` were left when the list was last thinned.
         ``shown`` tells, by query, how many records it was shown last."""
         self._list = empty_list() if records is None else records
         self.meta = np.zeros(5, np.int64)
-        self.meta[COUNT], self.meta[THINNED] = self._list.floats.shape[1], thinned
+        self.meta[COUNT], self.meta[THINNED] = self._list[0].shape[1], thinned
         self.shown = shown
 
     def __len__(self) -> int:
@@ -55,7 +55,7 @@ class SharedPartition:
         self,
         window: SharedWindow,
         queries: SharedQueries,
-        arrivals: RecordList,
+        arrivals: ListArrays,
         begins: Ints,
         due: DueExecutions,
         report: Report,
@@ -75,7 +75,7 @@ class SharedPartition:
     def forget(self, gone: int) -> None:
         """Remove what leaves up to a moment."""
         if len(self) and int(self.records.ints[LEAVES].min()) <= gone:
-            self.meta[COUNT] = stay(self._list, 0, len(self), gone)
+            self.meta[COUNT] = stay(RecordList(*self._list), 0, len(self), gone)
 
     def add_query(self) -> None:
         """Make room for one more query."""
@@ -117,12 +117,12 @@ def from_state(state: dict[str, Any], queries: int) -> list[SharedPartition]:
     sound.numbers("parts", state["floats"])
     sound.moments("parts", state["ints"][LEAVES])
     starts = np.concatenate(([0], np.cumsum(state["count"]))).tolist()
-    everything = RecordList(state["floats"], state["ints"])
+    everything = state["floats"], state["ints"]
     partitions = []
     for p, (start, stop) in enumerate(pairwise(starts)):
-        records = RecordList(*(rows.copy() for rows in part_of(everything, start, stop)))
+        floats, ints = part_of(everything, start, stop)
         shown = state["shown"][p * queries : (p + 1) * queries].copy()
-        partitions.append(SharedPartition(shown, records, state["thinned"][p]))
+        partitions.append(SharedPartition(shown, (floats.copy(), ints.copy()), state["thinned"][p]))
     return partitions
 
 

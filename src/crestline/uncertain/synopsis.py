@@ -33,7 +33,7 @@ from crestline.core.snapshots import Snapshots
 from crestline.core.window import unit_panes
 from crestline.kernels.common.order import count_positions, is_ascending
 from crestline.kernels.common.output import PARTITION, SNAPSHOTS, Report, written
-from crestline.kernels.uncertain.lists import RecordList
+from crestline.kernels.uncertain.lists import ListArrays
 from crestline.kernels.uncertain.panes import prune_units
 from crestline.kernels.uncertain.steps import SHOWN, SynopsisQuery
 from crestline.kernels.uncertain.worlds import PICK, weighing
@@ -233,26 +233,29 @@ class Synopsis(Reporting):
         end = step * self._time.step_length if query.every_step else step
         return self._reported(Snapshots.of(partition, end, count, ids, numbers[0], numbers[1]))
 
-    def _take_due(self, until: Ints) -> tuple[RecordList, Ints, Ints]:
+    def _take_due(self, until: Ints) -> tuple[ListArrays, Ints, Ints]:
         """Remove the records whose steps are due, in the order of partition, step and rank; return
         them, their steps, and where each partition's begin."""
-        wait = self._wait
-        arrived = wait.take_out(wait["step"] <= until[wait["partition"]])
+        wait, single = self._wait, len(self._parts) == 1
+        arrived = wait.take_out(wait["step"] <= (until if single else until[wait["partition"]]))
         in_window = arrived["leaves"] > arrived["step"]
         if not in_window.all():
             arrived = arrived.take(np.flatnonzero(in_window))
         steps, order = arrived["step"], None
-        if len(self._parts) > 1 or not (steps[1:] > steps[:-1]).all():
+        if not single or not (steps[1:] > steps[:-1]).all():
             order = ranked(arrived, steps)
             steps = steps[order]
-        counts = np.bincount(arrived["partition"], minlength=len(self._parts))
-        return record_list(arrived, order), steps, np.concatenate(([0], np.cumsum(counts)))
+        starts = np.array([0, len(arrived)])
+        if not single:
+            counts = np.bincount(arrived["partition"], minlength=len(self._parts))
+            starts = np.concatenate(([0], np.cumsum(counts)))
+        return record_list(arrived, order), steps, starts
 
     def _run(
         self,
         query: SynopsisQuery,
         p: int,
-        arrivals: RecordList,
+        arrivals: ListArrays,
         steps: Ints,
         until: int,
         report: Report,

@@ -21,7 +21,7 @@ from crestline.kernels.uncertain.blocks import (
     Blocks,
     into_blocks,
 )
-from crestline.kernels.uncertain.lists import LEAVES, SCORE, RecordList
+from crestline.kernels.uncertain.lists import LEAVES, SCORE, ListArrays, RecordList
 from crestline.kernels.uncertain.ranked import run_window
 from crestline.kernels.uncertain.steps import SynopsisQuery
 from crestline.types import Ints
@@ -44,10 +44,10 @@ class WindowPartition(PartitionSynopsis):
     def __init__(self) -> None:
         super().__init__()
         self.meta[LOWEST] = NOWHERE
-        self._blocks: Blocks = into_blocks(empty_list(), np.empty(0, np.int64))
+        self._blocks: Blocks = into_blocks(RecordList(*empty_list()), np.empty(0, np.int64))
 
     def run(
-        self, query: SynopsisQuery, arrivals: RecordList, steps: Ints, until: int, report: Report
+        self, query: SynopsisQuery, arrivals: ListArrays, steps: Ints, until: int, report: Report
     ) -> Report:
         self.lists["window"], self._blocks, self.shown, report = run_window(
             query, arrivals, steps, until, self.meta, self.lists["window"], self._blocks,
@@ -80,7 +80,7 @@ class WindowPartition(PartitionSynopsis):
 
     def _restore(self, state: dict[str, Any]) -> None:
         super()._restore(state)
-        window, ranked = self.lists["window"], state["ranked"]
+        window, ranked = RecordList(*self.lists["window"]), state["ranked"]
         count = window.floats.shape[1]
         sound.require((self.meta[HEAD], self.meta[TAIL]) == (0, count), "the window is longer")
         sound.within("lowest", self.meta[LOWEST : LOWEST + 1], -1, max(count, 1))
@@ -94,7 +94,7 @@ class WindowPartition(PartitionSynopsis):
         self.meta[BLOCKS] = len(self._blocks.order) - 1
 
     def check(self, query: SynopsisQuery) -> None:
-        window, ranked = self.lists["window"], self.ranked()
+        window, ranked = RecordList(*self.lists["window"]), self.ranked()
         leaves = self.records("window").ints[LEAVES]
         assert (np.diff(leaves) >= 0).all(), ("B1", leaves)
         assert sorted(ranked) == list(range(self.meta[HEAD], self.meta[TAIL])), ("B2", ranked)

@@ -11,22 +11,23 @@ from crestline.kernels.common.output import Report, new_report, written
 from crestline.kernels.uncertain.blocks import LOWEST, into_blocks
 from crestline.kernels.uncertain.ccsq import run_ccsq
 from crestline.kernels.uncertain.closing import PK_TOPK, PT_K, U_KRANKS
-from crestline.kernels.uncertain.csq import SetQueue, run_csq
+from crestline.kernels.uncertain.csq import run_csq
 from crestline.kernels.uncertain.emptying import FULL, LEAST
-from crestline.kernels.uncertain.lists import ID, LEAVES, RecordList, no_records
+from crestline.kernels.uncertain.lists import ID, LEAVES, RecordList
 from crestline.kernels.uncertain.ranked import run_window
 from crestline.kernels.uncertain.scsq import run_scsq
 from crestline.kernels.uncertain.scsq_buffer import run_buffered
-from crestline.kernels.uncertain.segments import SegmentQueue
 from crestline.kernels.uncertain.steps import (
     NUMBERS,
     SHOWN,
     STEP,
     Shown,
+    ShownArrays,
     SynopsisQuery,
     answer,
 )
 from crestline.types import Ints
+from crestline.uncertain.partition import empty_list
 from kernels.uncertain.windows import best_first, chosen, query_of, random_records
 
 WIDTH, STEPS, PER_STEP = 12, 60, 3
@@ -47,23 +48,25 @@ def in_rank_order(records: RecordList, indices: range) -> list[int]:
     return ranked
 
 
-def start() -> tuple[Ints, Shown, Report]:
+def start() -> tuple[Ints, ShownArrays, Report]:
     meta = np.zeros(12, np.int64)
-    return meta, Shown(np.empty(0, np.int64), np.empty((2, 0))), new_report(NUMBERS, 0, 0)
+    return meta, (np.empty(0, np.int64), np.empty((2, 0))), new_report(NUMBERS, 0, 0)
 
 
 def by_ccsq(query: SynopsisQuery, arrivals: RecordList, steps: Ints, until: int) -> Report:
     meta, shown, report = start()
     gone = np.zeros(8, np.int64)
     return run_ccsq(
-        query, arrivals, steps, until, meta, no_records(), gone, no_records(), shown, report
+        query, arrivals, steps, until, meta, empty_list(), gone, empty_list(), shown, report
     )[-1]
 
 
 def by_csq(query: SynopsisQuery, arrivals: RecordList, steps: Ints, until: int) -> Report:
     meta, shown, report = start()
-    queue = SetQueue(no_records(), np.zeros(8, np.int64))
-    return run_csq(query, arrivals, steps, until, meta, no_records(), queue, shown, report)[-1]
+    bounds = np.zeros(8, np.int64)
+    return run_csq(
+        query, arrivals, steps, until, meta, empty_list(), empty_list(), bounds, shown, report
+    )[-1]
 
 
 def by_segments(
@@ -71,16 +74,16 @@ def by_segments(
 ) -> Any:
     meta, shown, report = start()
     meta[FULL] = LEAST
-    queue = SegmentQueue(no_records(), np.zeros(8, np.int64), np.zeros(8, np.int64))
+    queue = *empty_list(), np.zeros(8, np.int64), np.zeros(8, np.int64)
     how = query, arrivals, steps, until, meta
-    return run(*how, no_records(), queue, no_records(), shown, report)[-1]
+    return run(*how, empty_list(), queue, empty_list(), shown, report)[-1]
 
 
 def by_window(query: SynopsisQuery, arrivals: RecordList, steps: Ints, until: int) -> Report:
     meta, shown, report = start()
     meta[LOWEST] = -1
-    blocks = into_blocks(no_records(), np.empty(0, np.int64))
-    return run_window(query, arrivals, steps, until, meta, no_records(), blocks, shown, report)[-1]
+    blocks = into_blocks(RecordList(*empty_list()), np.empty(0, np.int64))
+    return run_window(query, arrivals, steps, until, meta, empty_list(), blocks, shown, report)[-1]
 
 
 RUNS = {
@@ -109,13 +112,13 @@ def test_every_step_is_answered(name: str, exclusive: float, kind: int) -> None:
     threshold = 0.4 if kind == PT_K else 0.0
     query = query_of(2, kind, threshold, exclusive=exclusive > 0, every_step=True)
     until = STEPS + WIDTH + 3
-    got = rows(RUNS[name](query, arrivals, steps, until))
+    got = rows(RUNS[name](query, tuple(arrivals), steps, until))
     assert [end for end, _, _ in got] == list(range(1, STEPS + WIDTH))
     for end, shown, weights in got:
         inside = (steps <= end) & (arrivals.ints[LEAVES] > end)
         window = best_first(chosen(arrivals, np.flatnonzero(inside)))
         meta, empty, _ = start()
-        _, _, right = answer(query, window, int(inside.sum()), empty, meta)
+        _, _, right = answer(query, window, int(inside.sum()), Shown(*empty), meta)
         assert shown == right.ids[: meta[SHOWN]].tolist()
         assert weights == right.numbers[1, : meta[SHOWN]].tolist()
 
@@ -123,7 +126,7 @@ def test_every_step_is_answered(name: str, exclusive: float, kind: int) -> None:
 @pytest.mark.parametrize("name", RUNS)
 def test_only_changes_are_reported(name: str) -> None:
     arrivals, steps = stream(5, 0.0)
-    how = arrivals, steps, STEPS + WIDTH + 3
+    how = tuple(arrivals), steps, STEPS + WIDTH + 3
     every = rows(RUNS[name](query_of(2, every_step=True), *how))
     changes = dict.fromkeys(range(STEPS + WIDTH + 4))
     for end, *shown in rows(RUNS[name](query_of(2, every_step=True, only_changes=True), *how)):
@@ -137,13 +140,13 @@ def test_only_changes_are_reported(name: str) -> None:
 
 @pytest.mark.parametrize("name", RUNS)
 def test_nothing_arrives(name: str) -> None:
-    report = RUNS[name](query_of(2), no_records(), np.empty(0, np.int64), 9)
+    report = RUNS[name](query_of(2), empty_list(), np.empty(0, np.int64), 9)
     assert rows(report) == []
 
 
 def test_the_last_step_is_remembered() -> None:
     meta, shown, report = start()
-    queue = SetQueue(no_records(), np.zeros(8, np.int64))
-    none = np.empty(0, np.int64)
-    run_csq(query_of(1), no_records(), none, 17, meta, no_records(), queue, shown, report)
+    none, bounds = np.empty(0, np.int64), np.zeros(8, np.int64)
+    lists = empty_list(), empty_list()
+    run_csq(query_of(1), empty_list(), none, 17, meta, *lists, bounds, shown, report)
     assert meta[STEP] == 17

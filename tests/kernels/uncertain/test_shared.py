@@ -18,7 +18,7 @@ from crestline.kernels.uncertain.closing import (
     U_KRANKS_WITH_RULES,
     U_TOPK,
 )
-from crestline.kernels.uncertain.lists import ID, LEAVES, no_records
+from crestline.kernels.uncertain.lists import ID, LEAVES
 from crestline.kernels.uncertain.shared_worlds import (
     COUNT,
     MARK,
@@ -31,6 +31,7 @@ from crestline.kernels.uncertain.shared_worlds import (
 )
 from crestline.kernels.uncertain.specs import ANSWER_SPECS, largest_k
 from crestline.kernels.uncertain.steps import NUMBERS
+from crestline.uncertain.partition import empty_list
 from kernels.uncertain.windows import answer_at, best_first, columns, random_records
 
 KIND = np.array([PK_TOPK, PT_K, U_KRANKS_WITH_RULES, SUMS, U_TOPK, PK_TOPK])
@@ -111,8 +112,8 @@ def test_moments_are_answered(thin_at_least: int) -> None:
     meta, shown = np.zeros(5, np.int64), np.zeros(2, np.int64)
     queries = queries_of([1, 3], [0, 1])
     _, report = run_shared(
-        window_of(thin_at_least), queries, records, times + 1, due, no_records(), meta, shown,
-        new_report(NUMBERS, 0, 0),
+        window_of(thin_at_least), queries, tuple(records), times + 1, due, empty_list(), meta,
+        shown, new_report(NUMBERS, 0, 0),
     )  # fmt: skip
     _, end, size, query, ids, _ = written(report)
     offset = np.concatenate(([0], np.cumsum(size)))

@@ -10,8 +10,10 @@ from crestline.kernels.jit.tiers import kernel
 from crestline.kernels.uncertain.lists import (
     ID,
     LEAVES,
+    ListArrays,
     RecordList,
     append_by_leaving,
+    as_list,
     copy,
     merge,
     no_records,
@@ -25,6 +27,7 @@ from crestline.kernels.uncertain.steps import (
     STALE,
     STEP,
     Shown,
+    ShownArrays,
     SynopsisQuery,
     add_due,
     answer,
@@ -41,14 +44,17 @@ KEPT, WHOLE, CLOSED = range(OWN, OWN + 3)
 
 @kernel
 def run_ccsq(
-    query: SynopsisQuery, arrivals: RecordList, steps: Ints, until: int, meta: Ints,
-    kept: RecordList, gone: Ints, whole: RecordList, shown: Shown, report: Report,
-) -> tuple[RecordList, Ints, RecordList, Shown, Report]:  # fmt: skip
+    query: SynopsisQuery, arriving_arrays: ListArrays, steps: Ints, until: int, meta: Ints,
+    kept_arrays: ListArrays, gone: Ints, whole_arrays: ListArrays, shown_arrays: ShownArrays,
+    report: Report,
+) -> tuple[ListArrays, Ints, ListArrays, ShownArrays, Report]:  # fmt: skip
     """Handle all steps up to ``until``.
 
     ``kept`` is in the order in which records leave. Record t is in the compact sets of the suffixes
     from its own on to, but without, the one that begins with the records leaving at ``gone[t]``.
     """
+    arrivals, kept, whole = as_list(arriving_arrays), as_list(kept_arrays), as_list(whole_arrays)
+    shown = Shown(shown_arrays[0], shown_arrays[1])
     position = 0
     while True:
         arriving = steps[position] if position < len(steps) else NEVER
@@ -74,7 +80,8 @@ def run_ccsq(
         report = add_due(query, step, changed, shown, meta, report)
     meta[STEP] = max(meta[STEP], until)
     _expire(kept, gone, meta, until)
-    return kept, gone, whole, shown, report
+    shown_arrays = shown.ids, shown.numbers
+    return (kept.floats, kept.ints), gone, (whole.floats, whole.ints), shown_arrays, report
 
 
 @kernel

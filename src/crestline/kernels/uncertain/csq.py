@@ -10,7 +10,9 @@ from crestline.core.sentinels import NEVER
 from crestline.kernels.common.output import Report
 from crestline.kernels.jit.tiers import kernel
 from crestline.kernels.uncertain.lists import (
+    ListArrays,
     RecordList,
+    as_list,
     copy,
     leading,
     merge,
@@ -25,6 +27,7 @@ from crestline.kernels.uncertain.steps import (
     OWN,
     STEP,
     Shown,
+    ShownArrays,
     SynopsisQuery,
     add_due,
     answer,
@@ -48,10 +51,14 @@ class SetQueue(NamedTuple):
 
 @kernel
 def run_csq(
-    query: SynopsisQuery, arrivals: RecordList, steps: Ints, until: int, meta: Ints,
-    newest: RecordList, queue: SetQueue, shown: Shown, report: Report,
-) -> tuple[RecordList, SetQueue, Shown, Report]:  # fmt: skip
+    query: SynopsisQuery, arriving_arrays: ListArrays, steps: Ints, until: int, meta: Ints,
+    newest_arrays: ListArrays, queue_arrays: ListArrays, bounds: Ints, shown_arrays: ShownArrays,
+    report: Report,
+) -> tuple[ListArrays, ListArrays, Ints, ShownArrays, Report]:  # fmt: skip
     """Handle all steps up to ``until``."""
+    arrivals, newest = as_list(arriving_arrays), as_list(newest_arrays)
+    queue = SetQueue(as_list(queue_arrays), bounds)
+    shown = Shown(shown_arrays[0], shown_arrays[1])
     position = 0
     while True:
         arriving = steps[position] if position < len(steps) else NEVER
@@ -88,7 +95,9 @@ def run_csq(
             _, changed, shown = answer(query, queue.records, queue.bounds[1], shown, meta)
         report = add_due(query, step, changed, shown, meta, report)
     meta[STEP] = max(meta[STEP], until)
-    return newest, queue, shown, report
+    shown_arrays, records = (shown.ids, shown.numbers), queue.records
+    newest_arrays, queue_arrays = (newest.floats, newest.ints), (records.floats, records.ints)
+    return newest_arrays, queue_arrays, queue.bounds, shown_arrays, report
 
 
 @kernel

@@ -29,6 +29,17 @@ class RecordList(NamedTuple):
     ints: Ints
 
 
+#: A list outside of kernels. numba takes plain tuples in and out faster than named ones, which
+#: counts where there are many partitions.
+ListArrays = tuple[Floats, Ints]
+
+
+@kernel
+def as_list(arrays: ListArrays) -> RecordList:
+    """Return the list of these arrays."""
+    return RecordList(arrays[0], arrays[1])
+
+
 @kernel
 def no_records() -> RecordList:
     """Return an empty list."""

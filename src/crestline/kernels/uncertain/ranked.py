@@ -23,8 +23,10 @@ from crestline.kernels.uncertain.lists import (
     LEAVES,
     SCORE,
     TIE,
+    ListArrays,
     RecordList,
     append_by_leaving,
+    as_list,
     copy,
     no_records,
     room,
@@ -33,6 +35,7 @@ from crestline.kernels.uncertain.steps import (
     STALE,
     STEP,
     Shown,
+    ShownArrays,
     SynopsisQuery,
     add_due,
     answer,
@@ -47,10 +50,12 @@ DEPTH = LOWEST + 1
 
 @kernel
 def run_window(
-    query: SynopsisQuery, arrivals: RecordList, steps: Ints, until: int, meta: Ints,
-    window: RecordList, blocks: Blocks, shown: Shown, report: Report,
-) -> tuple[RecordList, Blocks, Shown, Report]:  # fmt: skip
+    query: SynopsisQuery, arriving_arrays: ListArrays, steps: Ints, until: int, meta: Ints,
+    window_arrays: ListArrays, blocks: Blocks, shown_arrays: ShownArrays, report: Report,
+) -> tuple[ListArrays, Blocks, ShownArrays, Report]:  # fmt: skip
     """Handle all steps up to ``until``."""
+    arrivals, window = as_list(arriving_arrays), as_list(window_arrays)
+    shown = Shown(shown_arrays[0], shown_arrays[1])
     position = 0
     while True:
         arriving = steps[position] if position < len(steps) else NEVER
@@ -80,7 +85,7 @@ def run_window(
             changed, shown = look(query, window, blocks, shown, meta)
         report = add_due(query, step, changed, shown, meta, report)
     meta[STEP] = max(meta[STEP], until)
-    return window, blocks, shown, report
+    return (window.floats, window.ints), blocks, (shown.ids, shown.numbers), report
 
 
 @kernel

@@ -6,7 +6,9 @@ from crestline.core.sentinels import NEVER
 from crestline.kernels.common.output import Report
 from crestline.kernels.jit.tiers import kernel
 from crestline.kernels.uncertain.lists import (
+    ListArrays,
     RecordList,
+    as_list,
     copy,
     leading,
     merged,
@@ -20,9 +22,11 @@ from crestline.kernels.uncertain.segments import (
     NEWEST,
     SEGMENTS,
     WHOLE,
+    SegmentArrays,
     SegmentQueue,
     adapt,
     append,
+    as_queue,
     expire,
     join_small,
     needed,
@@ -32,6 +36,7 @@ from crestline.kernels.uncertain.steps import (
     STALE,
     STEP,
     Shown,
+    ShownArrays,
     SynopsisQuery,
     add_due,
     answer,
@@ -44,11 +49,14 @@ from crestline.types import Ints
 
 @kernel
 def run_scsq(
-    query: SynopsisQuery, arrivals: RecordList, steps: Ints, until: int, meta: Ints,
-    newest: RecordList, queue: SegmentQueue, whole: RecordList, shown: Shown,
-    report: Report,
-) -> tuple[RecordList, SegmentQueue, RecordList, Shown, Report]:  # fmt: skip
+    query: SynopsisQuery, arriving_arrays: ListArrays, steps: Ints, until: int, meta: Ints,
+    newest_arrays: ListArrays, queue_arrays: SegmentArrays, whole_arrays: ListArrays,
+    shown_arrays: ShownArrays, report: Report,
+) -> tuple[ListArrays, SegmentArrays, ListArrays, ShownArrays, Report]:  # fmt: skip
     """Handle all steps up to ``until``."""
+    arrivals, newest = as_list(arriving_arrays), as_list(newest_arrays)
+    whole, queue = as_list(whole_arrays), as_queue(queue_arrays)
+    shown = Shown(shown_arrays[0], shown_arrays[1])
     position = 0
     while True:
         arriving = steps[position] if position < len(steps) else NEVER
@@ -88,7 +96,10 @@ def run_scsq(
     meta[STEP] = max(meta[STEP], until)
     expire(queue, meta, meta[STEP])
     join_small(queue, meta)
-    return newest, queue, whole, shown, report
+    shown_arrays, records = (shown.ids, shown.numbers), queue.records
+    queue_arrays = records.floats, records.ints, queue.bounds, queue.sizes
+    newest_arrays, whole_arrays = (newest.floats, newest.ints), (whole.floats, whole.ints)
+    return newest_arrays, queue_arrays, whole_arrays, shown_arrays, report
 
 
 @kernel

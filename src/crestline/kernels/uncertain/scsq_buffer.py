@@ -15,8 +15,10 @@ from crestline.kernels.uncertain.lists import (
     INTS,
     LEAVES,
     SCORE,
+    ListArrays,
     RecordList,
     append_by_leaving,
+    as_list,
     copy,
     leading,
     merged,
@@ -31,7 +33,9 @@ from crestline.kernels.uncertain.segments import (
     NEWEST,
     SEGMENTS,
     WHOLE,
+    SegmentArrays,
     SegmentQueue,
+    as_queue,
     expire,
     needed,
 )
@@ -40,6 +44,7 @@ from crestline.kernels.uncertain.steps import (
     STALE,
     STEP,
     Shown,
+    ShownArrays,
     SynopsisQuery,
     add_due,
     answer,
@@ -55,11 +60,14 @@ _BLOCK = 64
 
 @kernel
 def run_buffered(
-    query: SynopsisQuery, arrivals: RecordList, steps: Ints, until: int, meta: Ints,
-    buffer: RecordList, queue: SegmentQueue, whole: RecordList, shown: Shown,
-    report: Report,
-) -> tuple[RecordList, SegmentQueue, RecordList, Shown, Report]:  # fmt: skip
-    """Handle all steps up to ``until``. ``buffer`` is in the order in which records leave."""
+    query: SynopsisQuery, arriving_arrays: ListArrays, steps: Ints, until: int, meta: Ints,
+    buffer_arrays: ListArrays, queue_arrays: SegmentArrays, whole_arrays: ListArrays,
+    shown_arrays: ShownArrays, report: Report,
+) -> tuple[ListArrays, SegmentArrays, ListArrays, ShownArrays, Report]:  # fmt: skip
+    """Handle all steps up to ``until``. The buffer is in the order in which records leave."""
+    arrivals, buffer = as_list(arriving_arrays), as_list(buffer_arrays)
+    whole, queue = as_list(whole_arrays), as_queue(queue_arrays)
+    shown = Shown(shown_arrays[0], shown_arrays[1])
     skips = query.only_changes and query.leave_together
     position = 0
     while True:
@@ -114,7 +122,10 @@ def run_buffered(
     meta[STEP] = max(meta[STEP], until)
     expire(queue, meta, meta[STEP])
     _expire_buffer(buffer, meta)
-    return buffer, queue, whole, shown, report
+    shown_arrays, records = (shown.ids, shown.numbers), queue.records
+    queue_arrays = records.floats, records.ints, queue.bounds, queue.sizes
+    buffer_arrays, whole_arrays = (buffer.floats, buffer.ints), (whole.floats, whole.ints)
+    return buffer_arrays, queue_arrays, whole_arrays, shown_arrays, report
 
 
 @kernel

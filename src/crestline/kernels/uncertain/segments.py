@@ -25,7 +25,7 @@ from crestline.kernels.uncertain.lists import (
     stay,
 )
 from crestline.kernels.uncertain.steps import OWN, SynopsisQuery, compact_size
-from crestline.types import Ints
+from crestline.types import Floats, Ints
 
 #: Entries of ``meta``: records of the newest suffixes that are not in the queue yet; segments;
 #: records in the compact set of the window (all, if there is none); whether it closes; H.
@@ -39,6 +39,16 @@ class SegmentQueue(NamedTuple):
     records: RecordList
     bounds: Ints
     sizes: Ints
+
+
+#: Records, bounds and sizes outside of kernels; see ``lists.ListArrays``.
+SegmentArrays = tuple[Floats, Ints, Ints, Ints]
+
+
+@kernel
+def as_queue(arrays: SegmentArrays) -> SegmentQueue:
+    """Return the queue of these arrays."""
+    return SegmentQueue(RecordList(arrays[0], arrays[1]), arrays[2], arrays[3])
 
 
 @kernel

@@ -25,7 +25,9 @@ from crestline.kernels.uncertain.lists import (
     LEAVES,
     RULE,
     SCORE,
+    ListArrays,
     RecordList,
+    as_list,
     copy,
     merged,
     stay,
@@ -213,14 +215,15 @@ def _thin(
 
 @kernel
 def run_shared(
-    window: SharedWindow, queries: SharedQueries, arrivals: RecordList, begins: Ints,
-    due: DueExecutions, records: RecordList, meta: Ints, shown: Ints, report: Report,
-) -> tuple[RecordList, Report]:  # fmt: skip
+    window: SharedWindow, queries: SharedQueries, arriving_arrays: ListArrays, begins: Ints,
+    due: DueExecutions, arrays: ListArrays, meta: Ints, shown: Ints, report: Report,
+) -> tuple[ListArrays, Report]:  # fmt: skip
     """Take in records and answer all that is due.
 
     Arrivals are in the order of the moments at which each begins to be seen (``begins``) and then
     of rank. ``shown`` holds how many records each query was shown last.
     """
+    arrivals, records = as_list(arriving_arrays), as_list(arrays)
     moments = due.moments
     arrived = execution = 0
     count, last = meta[COUNT], LONG_AGO
@@ -249,7 +252,7 @@ def run_shared(
         report = _execute(window, queries, records, due, execution, meta, shown, report)
         execution += 1
     meta[COUNT] = count
-    return records, report
+    return (records.floats, records.ints), report
 
 
 @kernel

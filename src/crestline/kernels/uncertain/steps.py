@@ -50,6 +50,10 @@ class Shown(NamedTuple):
     numbers: Floats
 
 
+#: The latest answer outside of kernels; see ``lists.ListArrays``.
+ShownArrays = tuple[Ints, Floats]
+
+
 @kernel
 def depth(query: SynopsisQuery, records: RecordList, start: int, count: int) -> int:
     """Return how many of the records close; -1 if they do not."""
