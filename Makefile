@@ -11,7 +11,7 @@ FAMILY ?=
 FAMILY_TESTS = $(if $(findstring /,$(FAMILY)),$(wildcard $(FAMILY)),\
 	$(wildcard tests/$(FAMILY) tests/*/$(FAMILY) tests/*/test_$(FAMILY)*.py tests/test_$(FAMILY)*.py))
 # make test TESTS="-m 'data and not stress' tests" runs those that need the real streams.
-TESTS ?= $(if $(FAMILY),$(or $(FAMILY_TESTS),$(error no tests for FAMILY=$(FAMILY))),tests)
+TESTS ?= $(if $(FAMILY),$(or $(strip $(FAMILY_TESTS)),$(error no tests for FAMILY=$(FAMILY))),tests)
 # make quick: some 130 s of CPU, without Spark and without what takes long and seldom breaks.
 QUICK := tests/core tests/runtime tests/planner tests/sharing tests/testing tests/test_public.py \
 	tests/language/test_language_golden.py tests/certain/test_operators.py tests/uncertain/test_golden.py \
