@@ -46,7 +46,9 @@ class IncompleteOperator(Reporting):
 
     #: What ``USING`` may set, with the defaults.
     OPTIONS: ClassVar[Mapping[str, float | None]] = {"once": False}
-    CONFIGURATION = ("k", "window", "slide", "combination", "only_changes", "trusting")
+    CONFIGURATION: ClassVar[tuple[str, ...]] = (
+        "k", "window", "slide", "combination", "only_changes", "trusting",
+    )  # fmt: skip
     #: Whether sorted lists, instead of a heap, yield the best objects.
     listed: ClassVar[bool] = False
     #: Whether values are forgotten before they leave the window.

@@ -28,7 +28,7 @@ from crestline.kernels.incomplete.store import (
     ObjectQuery,
     StoreArrays,
 )
-from crestline.kernels.jit.tiers import kernel
+from crestline.kernels.jit.tiers import borrowing_kernel, kernel
 from crestline.types import Floats, Ints, Records
 
 #: Rows of numbers per object: score, upper bound, whether it is certain, time of the newest value,
@@ -70,12 +70,12 @@ def find_answer(query: ObjectQuery, store: StoreArrays, answer: Answer) -> tuple
     return differs, answer
 
 
-@kernel
+@borrowing_kernel
 def _tie(objects: Records, a: int, b: int) -> bool:
     return bool(objects[a].score == objects[b].score and objects[a].latest == objects[b].latest)
 
 
-@kernel
+@borrowing_kernel
 def _in_order(objects: Records, best: Ints, k: int) -> int:
     """Sort objects of equal score and time by their codes; return how many are in the answer."""
     start = 0
@@ -94,7 +94,7 @@ def _in_order(objects: Records, best: Ints, k: int) -> int:
     return count
 
 
-@kernel
+@borrowing_kernel
 def _sort_codes(objects: Records, best: Ints, start: int, size: int) -> None:
     """Sort a run of slots by code, with heap sort: there may be many."""
     for turn in range(size // 2 + size - 1):
@@ -116,7 +116,7 @@ def _sort_codes(objects: Records, best: Ints, start: int, size: int) -> None:
             at = child
 
 
-@kernel
+@borrowing_kernel
 def _mark_shown(store: StoreArrays, shown: Ints, best: Ints) -> None:
     """Mark the objects of the new answer; free those of the old one that have no values left."""
     heaps = store.heaps
@@ -134,7 +134,7 @@ def _mark_shown(store: StoreArrays, shown: Ints, best: Ints) -> None:
         objects[best[j]].shown = 1
 
 
-@kernel
+@borrowing_kernel
 def _write(store: StoreArrays, best: Ints, bounds: Ints, k: int, answer: Answer) -> bool:
     """Write the answer and its thresholds; return whether an object or a number differs."""
     objects, thresholds = store.heaps.objects, store.thresholds

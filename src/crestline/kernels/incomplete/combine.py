@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from crestline.kernels.jit.tiers import kernel
+from crestline.kernels.jit.tiers import borrowing_kernel
 from crestline.types import Floats, Ints
 
 SUM, AVG, MIN, MAX, WEIGHTED_SUM = range(5)
@@ -48,14 +48,14 @@ class StreamSums(NamedTuple):
     totals: Floats
 
 
-@kernel
+@borrowing_kernel
 def plus(a: float, b: float) -> float:
     """Add two numbers; the result is 0 where it would be NaN. It grows with both."""
     total = a + b
     return 0.0 if total != total else total
 
 
-@kernel
+@borrowing_kernel
 def add_value(rule: ScoreRule, sums: StreamSums, stream: int, value: float) -> None:
     """Add one value of a stream. Newer values must be added first."""
     count, total = sums
@@ -70,7 +70,7 @@ def add_value(rule: ScoreRule, sums: StreamSums, stream: int, value: float) -> N
     count[stream] += 1
 
 
-@kernel
+@borrowing_kernel
 def stream_value(rule: ScoreRule, count: int, total: float) -> float:
     """Return what the values of one stream count together."""
     if count == 0:
@@ -78,7 +78,7 @@ def stream_value(rule: ScoreRule, count: int, total: float) -> float:
     return total / count if rule.repeats == AVG else total
 
 
-@kernel
+@borrowing_kernel
 def _stream_bounds(
     rule: ScoreRule, count: int, total: float, closed: bool
 ) -> tuple[float, float, float]:
@@ -105,7 +105,7 @@ def _stream_bounds(
     return now, least, most
 
 
-@kernel
+@borrowing_kernel
 def score_bounds(
     rule: ScoreRule, sums: StreamSums, active: int, seen: int
 ) -> tuple[float, float, float]:
@@ -153,7 +153,7 @@ def score_bounds(
     return now, least, most
 
 
-@kernel
+@borrowing_kernel
 def combined(rule: ScoreRule, active: int, value: Floats) -> float:
     """Return the score of an object with one value for each stream."""
     order, weights = rule.order, rule.weights

@@ -38,7 +38,7 @@ from crestline.kernels.incomplete.store import (
     ObjectQuery,
     StoreArrays,
 )
-from crestline.kernels.jit.tiers import kernel
+from crestline.kernels.jit.tiers import borrowing_kernel, kernel
 from crestline.types import Floats, Ints
 
 #: How much sums of repeats may differ with the order of addition, as a share of the terms added:
@@ -69,7 +69,7 @@ def expected_most(
     return combined(rule, active, value)
 
 
-@kernel
+@borrowing_kernel
 def _instance_bounds(
     rule: ScoreRule, store: StoreArrays, i: int, chances: Floats, sums: StreamSums
 ) -> tuple[float, float]:
@@ -88,7 +88,7 @@ def _instance_bounds(
     return least, most
 
 
-@kernel
+@borrowing_kernel
 def _hold_certain(heaps: Heaps, slot: int, least: float, k: int) -> None:
     """Note what an object is certain to score, if it is among the k largest. The least of these is
     the first of the heap."""
@@ -102,17 +102,18 @@ def _hold_certain(heaps: Heaps, slot: int, least: float, k: int) -> None:
     hold(heaps, CERTAIN, slot)
 
 
-@kernel
+@borrowing_kernel
 def _threshold(rule: ScoreRule, heaps: Heaps, k: int) -> float:
     """Return the score below which an instance is dominated by k objects."""
     threshold = -np.inf
     if heaps.size[CERTAIN] == k:
         threshold = heaps.objects[heaps.slot[CERTAIN, 0]].certain
     if rule.at_most > 1:
-        weights = rule.weights
+        heaviest = 1.0
+        for x in range(len(rule.weights)):
+            heaviest = max(heaviest, rule.weights[x])
         largest = max(abs(rule.low), abs(rule.high)) if rule.low < 0.0 else 0.0
-        terms = rule.at_most * len(rule.order) * largest
-        terms *= max(1.0, weights.max() if len(weights) else 1.0)
+        terms = rule.at_most * len(rule.order) * largest * heaviest
         threshold = min(threshold, _LARGEST)
         threshold -= (abs(threshold) + terms) * _ROUNDING
     return threshold
@@ -136,7 +137,8 @@ def _mark_needed(
             if observations[i].older >= end:
                 continue  # an older value of the object leaves at the same time: one instance
             least, most[i - head] = _instance_bounds(rule, store, i, chances, sums)
-            _hold_certain(heaps, np.int64(observations[i].slot), least, k)
+            slot = int(np.int64(observations[i].slot))  # of 64 bits, as elsewhere
+            _hold_certain(heaps, slot, least, k)
         threshold = _threshold(rule, heaps, k)
         for i in range(start, end - 1, -1):
             if observations[i].older < end and most[i - head] >= threshold:

@@ -13,7 +13,7 @@ import numpy as np
 from crestline.core.sentinels import LONG_AGO
 from crestline.kernels.common.product import product
 from crestline.kernels.incomplete.objects import mixed
-from crestline.kernels.jit.tiers import kernel
+from crestline.kernels.jit.tiers import borrowing_kernel
 from crestline.types import Records
 
 ENTRY = np.dtype([("high", "i8"), ("low", "i8"), ("until", "i8"), ("streams", "i8")])
@@ -29,12 +29,12 @@ def new_guard(room: int) -> Records:
     return guard.view(np.recarray)
 
 
-@kernel
+@borrowing_kernel
 def _with_stream(high: int, stream: int) -> int:
     return int(high) ^ product(int(stream) + 1, _GOLDEN)
 
 
-@kernel
+@borrowing_kernel
 def _write(guard: Records, high: int, low: int, until: int, streams: int) -> None:
     last = len(guard) - 1
     index = mixed(high, low) & last
@@ -46,7 +46,7 @@ def _write(guard: Records, high: int, low: int, until: int, streams: int) -> Non
     guard[index].streams = streams
 
 
-@kernel
+@borrowing_kernel
 def _values(guard: Records, high: int, low: int, step: int) -> tuple[int, int]:
     """Return how many entries of the key have not expired, and the last step of them."""
     last = len(guard) - 1
@@ -60,7 +60,7 @@ def _values(guard: Records, high: int, low: int, step: int) -> tuple[int, int]:
     return count, until
 
 
-@kernel
+@borrowing_kernel
 def _entry(guard: Records, high: int, low: int) -> int:
     """Return the index of the first entry of the key, or -1."""
     last = len(guard) - 1
@@ -72,7 +72,7 @@ def _entry(guard: Records, high: int, low: int) -> int:
     return -1
 
 
-@kernel
+@borrowing_kernel
 def seen_until(
     guard: Records, once: bool, high: int, low: int, streams: int, step: int
 ) -> tuple[int, int]:
@@ -92,7 +92,7 @@ def seen_until(
     return guard[index].until, guard[index].streams
 
 
-@kernel
+@borrowing_kernel
 def admits(
     guard: Records, once: bool, most: int, high: int, low: int, stream: int, step: int, leaves: int
 ) -> tuple[bool, int]:
@@ -118,7 +118,7 @@ def admits(
     return True, 1
 
 
-@kernel
+@borrowing_kernel
 def copy_guard(old: Records, new: Records, step: int) -> int:
     """Copy the entries that have not expired; return how many there are."""
     count = 0

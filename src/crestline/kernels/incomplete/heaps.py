@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from crestline.kernels.jit.tiers import kernel
+from crestline.kernels.jit.tiers import borrowing_kernel, kernel
 from crestline.types import Ints, Records
 
 #: The heaps. SCORE and BOUND: the largest score and upper bound first. WAKE: hidden objects, the
@@ -34,7 +34,7 @@ class Heaps(NamedTuple):
     lists: Records
 
 
-@kernel
+@borrowing_kernel
 def key(heaps: Heaps, which: int, slot: int) -> float:
     """Return the number by which a heap is ordered."""
     objects = heaps.objects
@@ -49,7 +49,7 @@ def key(heaps: Heaps, which: int, slot: int) -> float:
     return float(heaps.lists[slot, which - STREAM].value)
 
 
-@kernel
+@borrowing_kernel
 def position_of(heaps: Heaps, which: int, slot: int) -> int:
     """Return the position of an object in a heap, or -1."""
     objects = heaps.objects
@@ -66,7 +66,7 @@ def position_of(heaps: Heaps, which: int, slot: int) -> int:
     return int(heaps.lists[slot, which - STREAM].position)
 
 
-@kernel
+@borrowing_kernel
 def _put(heaps: Heaps, which: int, slot: int, position: int) -> None:
     objects = heaps.objects
     if position >= 0:
@@ -85,7 +85,7 @@ def _put(heaps: Heaps, which: int, slot: int, position: int) -> None:
         heaps.lists[slot, which - STREAM].position = position
 
 
-@kernel
+@borrowing_kernel
 def _better(heaps: Heaps, which: int, a: int, b: int) -> bool:
     first, second = key(heaps, which, a), key(heaps, which, b)
     if first != second:
@@ -93,7 +93,7 @@ def _better(heaps: Heaps, which: int, a: int, b: int) -> bool:
     return bool(heaps.objects[a].latest > heaps.objects[b].latest)
 
 
-@kernel
+@borrowing_kernel
 def _rise(heaps: Heaps, which: int, position: int) -> int:
     """Move an entry up as far as it belongs; return its new position."""
     slots = heaps.slot
@@ -108,7 +108,7 @@ def _rise(heaps: Heaps, which: int, position: int) -> int:
     return position
 
 
-@kernel
+@borrowing_kernel
 def _sink(heaps: Heaps, which: int, position: int, size: int) -> None:
     """Move an entry down as far as it belongs."""
     slots = heaps.slot
@@ -126,7 +126,7 @@ def _sink(heaps: Heaps, which: int, position: int, size: int) -> None:
     _put(heaps, which, slot, position)
 
 
-@kernel
+@borrowing_kernel
 def hold(heaps: Heaps, which: int, slot: int) -> None:
     """Insert an object, or move it to its place after its key has changed."""
     position = position_of(heaps, which, slot)
@@ -139,7 +139,7 @@ def hold(heaps: Heaps, which: int, slot: int) -> None:
         _sink(heaps, which, position, size)
 
 
-@kernel
+@borrowing_kernel
 def release(heaps: Heaps, which: int, slot: int) -> None:
     """Remove an object if it is in the heap."""
     position = position_of(heaps, which, slot)

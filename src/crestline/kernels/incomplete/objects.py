@@ -12,7 +12,7 @@ from crestline.core.sentinels import LONG_AGO
 from crestline.kernels.common.product import product
 from crestline.kernels.incomplete.heaps import FREE_SLOTS, Heaps
 from crestline.kernels.incomplete.store import USED
-from crestline.kernels.jit.tiers import kernel
+from crestline.kernels.jit.tiers import borrowing_kernel
 from crestline.types import Ints, Places, Records
 
 OBJECT = np.dtype(
@@ -42,7 +42,7 @@ _ODD = 0x3F58476D1CE4E5B9
 _ALL = (1 << 63) - 1
 
 
-@kernel
+@borrowing_kernel
 def mixed(high: int, low: int) -> int:
     """Return a hash, not negative, that depends on every bit of both numbers."""
     h = (int(high) & _ALL) ^ product(int(low) & _ALL, _ODD)
@@ -51,7 +51,7 @@ def mixed(high: int, low: int) -> int:
     return h ^ (h >> 32)
 
 
-@kernel
+@borrowing_kernel
 def find(objects: Records, table: Places, high: int, low: int) -> int:
     """Return the slot of an object, or -1."""
     last = len(table) - 1
@@ -64,7 +64,7 @@ def find(objects: Records, table: Places, high: int, low: int) -> int:
     return -1
 
 
-@kernel
+@borrowing_kernel
 def enter(objects: Records, table: Places, slot: int) -> None:
     """Write a slot into the table."""
     last = len(table) - 1
@@ -74,7 +74,7 @@ def enter(objects: Records, table: Places, slot: int) -> None:
     table[index] = slot
 
 
-@kernel
+@borrowing_kernel
 def enter_all(meta: Ints, objects: Records, table: Places) -> None:
     """Write every used slot into an empty table."""
     for slot in range(meta[USED]):
@@ -82,7 +82,7 @@ def enter_all(meta: Ints, objects: Records, table: Places) -> None:
             enter(objects, table, slot)
 
 
-@kernel
+@borrowing_kernel
 def _erase(objects: Records, table: Places, slot: int) -> None:
     last = len(table) - 1
     gap = mixed(objects[slot].high, objects[slot].low) & last
@@ -102,7 +102,7 @@ def _erase(objects: Records, table: Places, slot: int) -> None:
     table[gap] = -1
 
 
-@kernel
+@borrowing_kernel
 def new_object(
     meta: Ints, heaps: Heaps, table: Places, high: int, low: int, code: int, id: int
 ) -> int:
@@ -126,7 +126,7 @@ def new_object(
     return slot
 
 
-@kernel
+@borrowing_kernel
 def clear(objects: Records, slot: int) -> None:
     """Take note that the object of a slot has no observations and is in no heap."""
     objects[slot].newest = -1
@@ -139,7 +139,7 @@ def clear(objects: Records, slot: int) -> None:
     objects[slot].mark = 0
 
 
-@kernel
+@borrowing_kernel
 def give_back(heaps: Heaps, table: Places, slot: int) -> None:
     """Free a slot."""
     _erase(heaps.objects, table, slot)

@@ -33,7 +33,7 @@ from crestline.kernels.incomplete.store import (
     ObjectQuery,
     StoreArrays,
 )
-from crestline.kernels.jit.tiers import kernel
+from crestline.kernels.jit.tiers import borrowing_kernel, kernel
 from crestline.types import Ints, Records
 
 
@@ -102,7 +102,7 @@ def run(
 # -- observations come in ---------------------------------------------------------------------
 
 
-@kernel
+@borrowing_kernel
 def _steps_of(query: ObjectQuery, position: int) -> tuple[int, int]:
     """Return the step at which an observation comes in, and the one at which it leaves."""
     if query.on_arrival:
@@ -115,7 +115,7 @@ def _steps_of(query: ObjectQuery, position: int) -> tuple[int, int]:
     return step, (pane + query.width) // query.slide + 1
 
 
-@kernel
+@borrowing_kernel
 def _activate(
     query: ObjectQuery, store: StoreArrays, stream: int, step: int, sums: StreamSums
 ) -> None:
@@ -127,7 +127,7 @@ def _activate(
             refresh(query, store, slot, step - 1, sums)
 
 
-@kernel
+@borrowing_kernel
 def _admit(query: ObjectQuery, store: StoreArrays, arrival: _Arrival) -> tuple[int, int]:
     """Return the slot of the observed object, -1 for a repeat; and the streams on which the guard
     saw an object that is not stored."""
@@ -157,7 +157,7 @@ def _admit(query: ObjectQuery, store: StoreArrays, arrival: _Arrival) -> tuple[i
     return slot, seen
 
 
-@kernel
+@borrowing_kernel
 def _is_repeat(
     rule: ScoreRule, meta: Ints, observations: Records, newest: int, seen: int, stream: int,
     step: int,
@@ -175,7 +175,7 @@ def _is_repeat(
     return values >= rule.at_most
 
 
-@kernel
+@borrowing_kernel
 def _append(store: StoreArrays, arrival: _Arrival, slot: int, seen: int) -> None:
     """Store an observation as the newest of its object."""
     meta, observations, objects = store.meta, store.observations, store.heaps.objects
@@ -225,24 +225,24 @@ def _pass_steps(
     return answer, report
 
 
-@kernel
+@borrowing_kernel
 def _next_step(query: ObjectQuery, store: StoreArrays) -> int:
     """Return the next step at which a result may be due."""
     meta, observations, heaps = store.meta, store.observations, store.heaps
     passed = meta[PASSED]
     step = meta[ARRIVING] if meta[ARRIVING] > passed else NEVER
     if query.on_arrival or meta[EMPTY_FROM] <= passed:
-        return step
+        return int(step)
     due = passed + 1
     if query.only_changes:  # nothing changes before an observation leaves or an object wakes
         leaving = observations[meta[HEAD]].leaves if meta[HEAD] < meta[TAIL] else NEVER
         if heaps.size[WAKE] > 0:
             leaving = min(leaving, heaps.objects[heaps.slot[WAKE, 0]].hidden)
         due = max(due, leaving)
-    return min(step, due)
+    return int(min(step, due))
 
 
-@kernel
+@borrowing_kernel
 def _let_go(query: ObjectQuery, store: StoreArrays, step: int, sums: StreamSums) -> None:
     """Remove the observations that leave by a step; show objects that are hidden no longer."""
     meta, observations, heaps = store.meta, store.observations, store.heaps

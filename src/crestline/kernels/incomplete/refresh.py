@@ -27,7 +27,7 @@ from crestline.kernels.incomplete.store import (
     ObjectQuery,
     StoreArrays,
 )
-from crestline.kernels.jit.tiers import kernel
+from crestline.kernels.jit.tiers import borrowing_kernel, kernel
 from crestline.types import Floats, Ints, Records
 
 
@@ -37,7 +37,7 @@ def new_sums(streams: int) -> StreamSums:
     return StreamSums(np.zeros(streams, np.int64), np.zeros(streams))
 
 
-@kernel
+@borrowing_kernel
 def gather(
     rule: ScoreRule, meta: Ints, observations: Records, newest: int, step: int, sums: StreamSums
 ) -> int:
@@ -53,7 +53,7 @@ def gather(
     return values
 
 
-@kernel
+@borrowing_kernel
 def _note_change(
     meta: Ints, thresholds: Floats, score: float, latest: int, bound: float, other: float
 ) -> None:
@@ -67,7 +67,7 @@ def _note_change(
         meta[CHANGED] = 1
 
 
-@kernel
+@borrowing_kernel
 def refresh(query: ObjectQuery, store: StoreArrays, slot: int, step: int, sums: StreamSums) -> None:
     """Bring an object up to date after its values have changed.
 
@@ -108,7 +108,7 @@ def refresh(query: ObjectQuery, store: StoreArrays, slot: int, step: int, sums: 
     hold(heaps, BOUND, slot)
 
 
-@kernel
+@borrowing_kernel
 def take_out(query: ObjectQuery, store: StoreArrays, slot: int) -> None:
     """Remove an object without values from all heaps, and free its slot unless it is shown."""
     heaps = store.heaps
@@ -121,7 +121,7 @@ def take_out(query: ObjectQuery, store: StoreArrays, slot: int) -> None:
         give_back(heaps, store.table, slot)
 
 
-@kernel
+@borrowing_kernel
 def hide(heaps: Heaps, slot: int, until: int) -> None:
     """Hide an object because values of it were forgotten that are in the window until then."""
     heaps.objects[slot].hidden = max(heaps.objects[slot].hidden, until)

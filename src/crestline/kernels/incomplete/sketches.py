@@ -13,7 +13,7 @@ import numpy as np
 
 from crestline.core.sentinels import LONG_AGO
 from crestline.kernels.incomplete.objects import mixed
-from crestline.kernels.jit.tiers import kernel
+from crestline.kernels.jit.tiers import borrowing_kernel, kernel
 from crestline.types import Floats, Ints
 
 MAPS, BITS = 256, 40
@@ -27,7 +27,7 @@ def new_sketches(streams: int) -> Ints:
     return np.full((streams, MAPS, BITS), LONG_AGO)
 
 
-@kernel
+@borrowing_kernel
 def sketch(sketches: Ints, stream: int, high: int, low: int, leaves: int) -> None:
     """Set the bit of an object on a stream until the step ``leaves``."""
     h = mixed(high, low)
@@ -39,7 +39,7 @@ def sketch(sketches: Ints, stream: int, high: int, low: int, leaves: int) -> Non
     sketches[stream, h & (MAPS - 1), bit] = leaves
 
 
-@kernel
+@borrowing_kernel
 def estimated(sketches: Ints, streams: int, step: int) -> float:
     """Estimate how many objects were seen on at least one of the streams (a bit for each).
 

@@ -30,14 +30,14 @@ from crestline.kernels.incomplete.store import (
     LISTED_OBJECTS,
     StoreArrays,
 )
-from crestline.kernels.jit.tiers import kernel
+from crestline.kernels.jit.tiers import borrowing_kernel, kernel
 from crestline.types import Floats, Ints
 
 #: The view is filled with this many objects more than twice k.
 _SPARE = 32
 
 
-@kernel
+@borrowing_kernel
 def enlist(
     rule: ScoreRule, meta: Ints, thresholds: Floats, heaps: Heaps, slot: int, sums: StreamSums
 ) -> None:
@@ -64,7 +64,7 @@ def enlist(
         release(heaps, VIEW, slot)
 
 
-@kernel
+@borrowing_kernel
 def strike(meta: Ints, heaps: Heaps, slot: int) -> None:
     """Remove an object from all lists and from the view."""
     if heaps.objects[slot].listed == 0:
@@ -104,7 +104,7 @@ def _cut(thresholds: Floats, heaps: Heaps, wanted: int) -> None:
         hold(heaps, VIEW, best[j])
 
 
-@kernel
+@borrowing_kernel
 def _empty(heaps: Heaps) -> None:
     """Remove all objects from the view."""
     for j in range(heaps.size[VIEW]):

@@ -87,9 +87,11 @@ class KernelDispatcher(Dispatcher):  # type: ignore[misc]
         return super().get_call_template(plain, {n: unliteral(t) for n, t in kws.items()})
 
 
-def dispatcher(kernel: str, function: Callable[..., Any]) -> KernelDispatcher:
-    """What numba makes of a function: empty until it is compiled for some types."""
-    made = KernelDispatcher(function, targetoptions={"nopython": True, "nogil": True})
+def dispatcher(kernel: str, function: Callable[..., Any], borrows: bool) -> KernelDispatcher:
+    """What numba makes of a function: empty until it is compiled for some types. In one that only
+    borrows arrays, references are not counted."""
+    options = {"nopython": True, "nogil": True, "_nrt": not borrows}
+    made = KernelDispatcher(function, targetoptions=options)
     made._cache = _Cache(kernel)
     return made
 

@@ -53,6 +53,14 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
     return cast(Callable[P, R], Kernel(function))
 
 
+def borrowing_kernel(function: Callable[P, R]) -> Callable[P, R]:
+    """Make a kernel that neither makes nor returns arrays, so that references need no counting.
+
+    numba counts, atomically, the references to every array of every tuple that a function takes.
+    """
+    return cast(Callable[P, R], Kernel(function, borrows=True))
+
+
 class Variant:
     """A kernel with one combination of argument types."""
 
@@ -73,8 +81,9 @@ class Variant:
 class Kernel:
     """A function with two tiers."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], borrows: bool = False) -> None:
         update_wrapper(self, function)
+        self._borrows = borrows
         self.function = cast(FunctionType, function)
         self.name = f"{function.__module__}:{function.__qualname__}"
         self.variants: dict[Key, Variant] = {}
@@ -104,7 +113,7 @@ class Kernel:
         if self._dispatcher is None:
             from crestline.kernels.jit.compile import dispatcher
 
-            self._dispatcher = dispatcher(self.name, self.function)
+            self._dispatcher = dispatcher(self.name, self.function, self._borrows)
         return self._dispatcher
 
     @property
@@ -380,6 +389,7 @@ def lock() -> RLock:
 
 
 __all__ = [
-    "Kernel", "Mode", "Rehearsal", "Variant", "called", "expect_many", "kernel", "lock", "mode",
-    "pointed_of", "rehearsing", "tell", "told_to", "using", "waited", "waiting",
+    "Kernel", "Mode", "Rehearsal", "Variant", "borrowing_kernel", "called", "expect_many",
+    "kernel", "lock", "mode", "pointed_of", "rehearsing", "tell", "told_to", "using", "waited",
+    "waiting",
 ]  # fmt: skip
