@@ -18,6 +18,7 @@ import contextlib
 import io
 import re
 import shlex
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -342,11 +343,23 @@ def test_what_a_document_names_exists(path: Path) -> None:
     assert problems(path.read_text(), path.parent) == []
 
 
+def spark_writes_into(folder: Path) -> None:
+    """Let a Spark that other tests have started resolve relative paths here: its Java process
+    keeps the working directory in which it began."""
+    module = sys.modules.get("pyspark.sql")
+    session = None if module is None else module.SparkSession.getActiveSession()
+    if session is not None:
+        hadoop = session._jvm.org.apache.hadoop.fs
+        files = hadoop.FileSystem.get(session._jsc.hadoopConfiguration())
+        files.setWorkingDirectory(hadoop.Path(str(folder)))
+
+
 @each_document
 def test_what_a_document_shows_runs(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    spark_writes_into(tmp_path)
     names: dict[str, Any] = {"__name__": "example"}
     for block in blocks(path.read_text()):
         try:
