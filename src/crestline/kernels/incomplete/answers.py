@@ -167,7 +167,7 @@ def _write(store: StoreArrays, best: Ints, bounds: Ints, k: int, answer: Answer)
 @kernel
 def add_answer(report: Report, partition: int, step: int, answer: Answer, count: int) -> Report:
     """Add the first ``count`` objects of the answer to a report, as the snapshot of a step."""
-    report = roomy(report, count)
+    report = roomy(report, 1, count)
     first = add_head(report, partition, step, 0, count)
     put(report.records, first, answer.id, 0, count)
     for row in range(NUMBERS):

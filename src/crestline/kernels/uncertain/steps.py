@@ -144,7 +144,7 @@ def add_due(
 @kernel
 def add_answer(report: Report, end: int, query: int, shown: Shown, count: int) -> Report:
     """Add a snapshot of ``count`` records. The partition is the caller's to fill in."""
-    report = roomy(report, count)
+    report = roomy(report, 1, count)
     first = add_head(report, 0, end, query, count)
     put(report.records, first, shown.ids, 0, count)
     for row in range(NUMBERS):
