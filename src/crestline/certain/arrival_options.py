@@ -35,7 +35,7 @@ def checked_options(
     for option in ("buffer", "expect"):
         if values.get(option, 1) < 1:
             raise CrestlineError(f"{option} must be at least 1, not {values[option]}")
-    if "buffer" in values and slide == 1:  # else the first batch tells what is counted
+    if "buffer" in values and slide == 1:  # else the first batch shows what is counted
         refuse_long_buffer(values["buffer"], window)
     return values
 

@@ -200,8 +200,8 @@ class ArrivalOperator(Reporting):
         return in_order
 
     def _number(self, indices: Ints, new: Arriving, number_from: int | None) -> tuple[Ints, Ints]:
-        """Return the indices in the batch of these records, ascending, and the id of each record in
-        the order given."""
+        """Return the indices in the batch of these records, ascending, and the ids in the order of
+        ``indices``."""
         in_batch = indices if new.order is None else new.order[indices]
         ascending = np.argsort(in_batch)
         kept = in_batch[ascending]

@@ -256,7 +256,7 @@ def extent(specs: Sequence[QuerySpec]) -> tuple[int, int | None]:
 
 
 def joint_pane(panes: Sequence[int], specs: Sequence[QuerySpec]) -> int:
-    """The longest pane that divides those given, and the windows and slides of the queries."""
+    """Return the longest pane that divides ``panes``, and the windows and slides of the queries."""
     lengths = [n for spec in specs for n in (spec.width, spec.slide) if n is not None]
     starts = [spec.since for spec in specs if spec.since > LONG_AGO]
     return gcd(*panes, *lengths, *starts)

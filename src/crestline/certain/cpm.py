@@ -3,7 +3,7 @@
 **Answers** the exact top k after every arrival. **Does not** forget anything that is in the window.
 
 **Idea.** A new record enters the top k if it beats the last of them. When one of them expires, the
-top k is computed anew from the best cells of the grid, and its last score becomes the threshold.
+top k is computed again from the best cells of the grid, and its last score becomes the threshold.
 
 **Cost**: O(1) to put a record into its cell and take it out, and a recomputation of O(r + k log k),
 for the r records it reads, whenever a result expires: at k in n arrivals. All n records are kept.

@@ -9,7 +9,7 @@ random order too.
 Each series is judged by Bartels' rank version of the von Neumann ratio: with ranks ``r`` of ``m``
 values, ``sum (r[i + 1] - r[i])^2 / sum (r[i] - mean)^2`` is about normal around 2 with a standard
 deviation of ``2 / sqrt(m)`` if the order is random, and smaller if neighbours resemble each other,
-as in trends, waves and slow drifts. Ties share their ranks; a series of equal values tells nothing.
+as in trends, waves and slow drifts. Ties share ranks; a series of equal values shows no order.
 
 A false alarm costs time, not answers. At ``CRITICAL`` = 4 about one test in 30,000 gives one.
 
@@ -94,8 +94,8 @@ def in_order(series: Floats) -> Bools:
     spread = ((ranks - ranks.mean(axis=1, keepdims=True)) ** 2).sum(axis=1)
     steps = (np.diff(ranks, axis=1) ** 2).sum(axis=1)
     ratio = np.divide(steps, spread, out=np.full(len(series), 2.0), where=spread > 0)
-    found: Bools = (2.0 - ratio) * np.sqrt(length) / 2.0 > CRITICAL
-    return found
+    ordered: Bools = (2.0 - ratio) * np.sqrt(length) / 2.0 > CRITICAL
+    return ordered
 
 
 def _ranks(series: Floats) -> Floats:
@@ -107,8 +107,8 @@ def _ranks(series: Floats) -> Floats:
     new[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
     length = series.shape[1]
     group = np.cumsum(new, axis=1) - 1 + rows * length
-    places = np.broadcast_to(np.arange(length, dtype=np.float64), series.shape)
-    total = np.bincount(group.ravel(), places.ravel(), minlength=series.size)
+    indices = np.broadcast_to(np.arange(length, dtype=np.float64), series.shape)
+    total = np.bincount(group.ravel(), indices.ravel(), minlength=series.size)
     count = np.bincount(group.ravel(), minlength=series.size)
     mean = np.divide(total, count, out=np.zeros(series.size), where=count > 0)
     ranks = np.empty(series.shape)

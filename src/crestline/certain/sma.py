@@ -4,7 +4,7 @@
 
 **Idea.** The skyband holds the records that reach the k-th score of the last recomputation and have
 fewer than k *later, better* ones; the first k are the answer. When expiry leaves fewer than k, the
-skyband is built anew from the best cells of the grid.
+skyband is rebuilt from the best cells of the grid.
 
 **Cost**, with n records in the window and S in the skyband: O(1) to put a record into its cell and
 to take it out, O(S) for one that enters the skyband; a recomputation reads the cells until it has

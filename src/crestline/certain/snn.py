@@ -3,7 +3,7 @@
 **Answers** the exact top k after every arrival. **Does not** forget anything that is in the window.
 
 **Idea.** As CPM, but the view is the skyband of all records that reach the threshold, the k-th
-score when it was last computed; only when expiry leaves fewer than k is it computed anew.
+score when it was last computed; only when expiry leaves fewer than k is it computed again.
 
 **Cost**: O(1) for the grid, O(S) for a record that enters a skyband of S, and a recomputation where
 that runs short. All n records are kept.

@@ -3,7 +3,7 @@
 **Answers** the exact top k of every window. **Does not** forget anything that is in the window.
 
 **Idea.** The view is the top k. A new record enters if it beats the last of them; when one of them
-expires, the view is built anew from the best cells of the grid.
+expires, the view is rebuilt from the best cells of the grid.
 
 **Cost**: as SMA's, with k in place of the skyband's size, but a recomputation whenever a result
 expires, where SMA needs one only when its skyband runs short.

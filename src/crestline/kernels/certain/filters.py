@@ -212,7 +212,7 @@ def pass_filter(
 
     ``scores[:buffered]`` are the buffer, oldest first, the others arrive one after the other at
     ``ats`` (ascending); others, which need not be looked at, may have arrived until ``end``.
-    ``passed`` tells which records have passed and is updated. The list is ``listed[:size]``
+    ``passed`` marks the records that have passed, and is updated. The list is ``listed[:size]``
     (descending) with ``born`` and ``dominators``, and has room; ``bounds`` holds the threshold
     below which arrivals are ignored (PROBABLE) and the size at which to prune (RELAXED). The
     indices of the records that pass go to ``out``, the moments at which they do to ``when``.

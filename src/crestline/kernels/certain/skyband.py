@@ -227,16 +227,16 @@ def _answer(
 ) -> int:  # fmt: skip
     """Report the answer of query a at ``end``, if it is to be reported, for which there is room; by
     how many the number of queries for changes that show anything has grown."""
-    wanted, mine = rows[a, K], p * len(rows) + a
+    wanted, entry = rows[a, K], p * len(rows) + a
     lower = max(end - rows[a, WIDTH], rows[a, SINCE])
     changes = rows[a, CHANGES] > 0
-    if changes and state.oldest[mine] >= lower:
+    if changes and state.oldest[entry] >= lower:
         return 0
     start, count = report.filled[RECORDS], 0
     if newest >= lower:
         count = _young(chain.record, chain.pane, tail, lower, wanted, report.records[start:])
-    showed = state.shown[mine] > 0
-    state.shown[mine] = count
+    showed = state.shown[entry] > 0
+    state.shown[entry] = count
     if count > 0 or (changes and showed):
         add_head(report, p, end, a, count)
     if not changes:
@@ -244,7 +244,7 @@ def _answer(
     low = NEVER
     for j in range(start, start + count):
         low = min(low, records.pane[report.records[j]])
-    state.oldest[mine] = low
+    state.oldest[entry] = low
     last.known[a] = True
     if count > 0:
         worst = report.records[start + count - 1]

@@ -10,7 +10,7 @@ from crestline.types import Floats, Ints
 
 @kernel
 def ascending(keys: Floats | Ints) -> Ints:
-    """Places in the order of their keys; equal keys keep their order."""
+    """Return the indices in the order of their keys; equal keys keep their order."""
     count = len(keys)
     order, other = np.empty(count, np.int64), np.empty(count, np.int64)
     for start in range(0, count, 16):  # short runs by insertion

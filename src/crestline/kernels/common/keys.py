@@ -47,8 +47,8 @@ def text_keys(offsets: Ints, data: Bytes) -> tuple[Ints, Ints, Ints]:
 
 @kernel
 def moment_order(at: Ints, high: Ints, low: Ints, stream: Ints, value: Floats) -> Ints:
-    """Places in which observations of one moment stand by object, stream and value, the larger one
-    first; times must be ascending."""
+    """Return the indices that sort the observations of each moment by object, stream and value,
+    larger values first; times must be ascending."""
     order = np.arange(len(at))
     start = 0
     while start < len(at):

@@ -65,10 +65,10 @@ def reach(scores: Floats, bound: float) -> bool:
 @kernel
 def has_nan(values: Floats) -> bool:
     """Whether any value is not a number."""
-    found = False
+    some = False
     for i in range(len(values)):
-        found |= values[i] != values[i]
-    return found
+        some |= values[i] != values[i]
+    return some
 
 
 @kernel
