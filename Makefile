@@ -1,18 +1,25 @@
-# Each target makes what it needs: a virtual environment in .venv, and the package in it.
-# PYTHON=/path/to/python3.12 picks the interpreter; pip is configured by your environment only.
+# Each target installs what it needs into the virtual environment .venv, the package included.
+# PYTHON=/path/to/python3.12 picks the interpreter. Only your own environment configures pip.
 
 VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --disable-pip-version-check
 # Empty it (make test WORKERS=) to run the tests in one process.
 WORKERS ?= -n auto --maxprocesses 8
-# Which tests: make test TESTS="-m 'data and not stress' tests" runs those that need the real streams.
-TESTS ?= tests
+# make test FAMILY=uncertain runs the tests of one family or package, FAMILY=tests/cli those of a path.
+FAMILY ?=
+FAMILY_TESTS = $(if $(findstring /,$(FAMILY)),$(wildcard $(FAMILY)),\
+	$(wildcard tests/$(FAMILY) tests/*/$(FAMILY) tests/*/test_$(FAMILY)*.py tests/test_$(FAMILY)*.py))
+# make test TESTS="-m 'data and not stress' tests" runs those that need the real streams.
+TESTS ?= $(if $(FAMILY),$(or $(FAMILY_TESTS),$(error no tests for FAMILY=$(FAMILY))),tests)
+# make quick: without Spark, and without what takes long and seldom breaks.
+QUICK := tests/core tests/language tests/planner tests/sharing tests/kernels tests/certain tests/uncertain \
+	tests/incomplete tests/local tests/testing tests/test_public.py
 SUITE ?= all
 PAPER ?= all
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check docs stress bench rivals reproduce java clean
+.PHONY: help demo test quick check format wheel docs stress bench rivals reproduce java clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
@@ -20,9 +27,12 @@ help: ## list the targets
 demo: $(VENV)/.installed java ## install Crestline and watch the top k of a stream change
 	$(BIN)/crestline demo
 
-test: $(VENV)/.installed-dev java ## run the tests (not the stress tests)
+test: $(VENV)/.installed-dev java ## run the tests (not the stress tests), or some: make test FAMILY=uncertain
 	$(BIN)/crestline warm
 	$(BIN)/python -m pytest -q $(WORKERS) $(TESTS)
+
+quick: $(VENV)/.installed-dev ## run the tests that take no Spark, with few random examples: under two minutes
+	HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -q $(WORKERS) $(QUICK)
 
 check: $(VENV)/.installed-dev ## ruff, strict mypy, the layers, the examples in docstrings
 	$(BIN)/ruff check
@@ -30,6 +40,13 @@ check: $(VENV)/.installed-dev ## ruff, strict mypy, the layers, the examples in 
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -q --doctest-modules src
+
+format: $(VENV)/.installed-dev ## format the code and repair what ruff can repair
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+wheel: $(BIN)/python ## build the wheel, check it, and run it in an empty environment
+	$(BIN)/python scripts/check_wheel.py
 
 stress: $(VENV)/.installed-dev java ## run the long and heavy tests
 	HYPOTHESIS_PROFILE=stress $(BIN)/python -m pytest -v -m stress tests
@@ -50,7 +67,7 @@ java: # install Java where it is missing and may be installed; Spark needs it
 	@scripts/ensure_java.sh
 
 clean: ## remove the virtual environment and the caches of the tools
-	rm -rf $(VENV) .rivals site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .rivals site dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 
 # The stamps make an install happen once, and again only when pyproject.toml changes.
 $(BIN)/python:

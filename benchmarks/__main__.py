@@ -9,6 +9,7 @@ from importlib import import_module
 from pathlib import Path
 
 from benchmarks import SUITES
+from crestline.kernels.jit.tiers import using
 
 
 def main() -> None:
@@ -22,7 +23,8 @@ def main() -> None:
         parser.error(f"there is no suite {unknown[0]!r}; choose from: {', '.join(SUITES)}")
     for name in given.suites or SUITES:
         suite = import_module(f"benchmarks.{name}")
-        result = suite.run(quick=given.quick, say=lambda line: print(line, file=sys.stderr))
+        with using("compiled"):  # small sizes would run as plain Python
+            result = suite.run(quick=given.quick, say=lambda line: print(line, file=sys.stderr))
         text = suite.table(result)
         print(text, end="\n\n")
         if given.out:

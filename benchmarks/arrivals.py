@@ -27,8 +27,6 @@ from crestline.certain import Naive
 from crestline.core.snapshots import Snapshots
 from crestline.types import Floats
 
-DESCRIPTION = "A result after every arrival: every algorithm, a rescan loop and a SortedList"
-
 WINDOW, QUICK_WINDOW, KS = 40_000, 10_000, (9, 81)
 SCORES, QUICK_SCORES = 4_000_000, 400_000
 BATCH, BATCHES = 1_000_000, (1, 10, 1_000, 100_000, 1_000_000)
@@ -402,4 +400,4 @@ def goals(
     return [*found, goal("all exact answers agree (1 is yes)", 1, float(agree))]
 
 
-__all__ = ["DESCRIPTION", "run", "table"]
+__all__ = ["run", "table"]

@@ -39,8 +39,6 @@ from crestline.incomplete import Combination
 from crestline.streams import generate
 from crestline.types import Floats, Ints
 
-DESCRIPTION = "Incomplete streams: SLA, EAA, CORRELATED, NAIVE, running sums and a bare pass"
-
 K, XI, RECENT = 10, 0.5, 50
 WINDOWS, QUICK_WINDOWS = (1_000, 10_000, 100_000, 1_000_000), (1_000, 10_000)
 STREAMS = (3, 10)
@@ -558,4 +556,4 @@ def picture(result: dict[str, Any]) -> bytes:
     return content.getvalue()
 
 
-__all__ = ["DESCRIPTION", "picture", "run", "table"]
+__all__ = ["picture", "run", "table"]

@@ -28,8 +28,6 @@ from benchmarks.measure import (
 from benchmarks.rivals import OBVIOUS, PANES_FIRST, PARTIAL
 from benchmarks.trades import trades
 
-DESCRIPTION = "10 million trades in parquet: Crestline, DuckDB and Polars side by side"
-
 ROWS, QUICK_ROWS, FILES = 10_000_000, 1_000_000, 20
 #: Turns of the fast contenders; each turn answers `REPEATS` times. The obvious ones get one turn.
 TURNS, REPEATS = 3, 2

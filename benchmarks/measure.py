@@ -15,16 +15,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-#: Runs a module of this package in a new process; an installed package has another folder name.
-_CHILD = """
-import importlib.util, runpy, sys
-folder, module = sys.argv.pop(1), sys.argv.pop(1)
-spec = importlib.util.spec_from_file_location(
-    "benchmarks", folder + "/__init__.py", submodule_search_locations=[folder])
-sys.modules["benchmarks"] = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(sys.modules["benchmarks"])
-runpy.run_module(module, run_name="__main__", alter_sys=True)
-"""
+#: The root of the clone. Children import `benchmarks` from there.
+ROOT = Path(__file__).resolve().parents[1]
 _PACKAGES = ("crestline", "numpy", "numba", "pyarrow", "duckdb", "polars", "sortedcontainers")
 
 Say = Callable[[str], None]
@@ -132,22 +124,31 @@ def peak_memory() -> int:
 
 
 def child_command(python: str, module: str, task: dict[str, Any]) -> list[str]:
-    """What to start so that some Python runs a module of this package with a task as JSON."""
-    folder = str(Path(__file__).resolve().parent)
-    return [python, "-c", _CHILD, folder, module, json.dumps(task)]
+    """The command with which a Python runs a module of this package, with a task as JSON."""
+    return [python, "-m", module, json.dumps(task)]
+
+
+def child_environment(python: str) -> dict[str, str]:
+    """The environment of a child. Another Python sees nothing of this one but the clone."""
+    paths = [path for path in sys.path if path] if python == sys.executable else []
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([*paths, str(ROOT)])}
+    return environment | {"CRESTLINE_KERNELS": "compiled"}  # whatever the size
 
 
 def in_child(module: str, task: dict[str, Any], patience: float = 600) -> dict[str, Any]:
-    """Run a module in a process of its own. Its argument is the task and it prints its answer,
-    both as JSON.
+    """Run a module in a process of its own. It takes the task and prints its answer as JSON.
 
-    After `patience` seconds the child is ended and `TimeoutError` raised.
+    After `patience` seconds the child is killed, and `TimeoutError` is raised.
     """
     command = child_command(sys.executable, module, task)
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     try:
         done = subprocess.run(
-            command, env=environment, capture_output=True, text=True, check=False, timeout=patience
+            command,
+            env=child_environment(sys.executable),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=patience,
         )
     except subprocess.TimeoutExpired as error:
         raise TimeoutError(f"no answer within {patience:g} s") from error

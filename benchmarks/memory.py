@@ -29,8 +29,6 @@ from benchmarks.measure import (
 )
 from benchmarks.trades import trades
 
-DESCRIPTION = "peak memory over 5 to 60 million rows, and over windows of 10 to 10,000 s"
-
 #: Files of `ROWS_A_FILE` trades, 1,000 a second, so that the widest window fits into the stream.
 ROWS_A_FILE, QUICK_ROWS_A_FILE, RATE = 1_000_000, 200_000, 1_000
 #: How many files a run reads, and the pattern that names them.

@@ -17,8 +17,6 @@ from benchmarks.local import PATIENCE, Start
 from benchmarks.measure import Say, columns, in_child, machine, machine_line, short
 from benchmarks.trades import trades
 
-DESCRIPTION = "5 million trades by up to 100,000 symbols, each with its own top k"
-
 ROWS, QUICK_ROWS, FILES = 5_000_000, 500_000, 10
 PARTITIONS = (1, 1_000, 100_000)
 TURNS = 2

@@ -29,8 +29,6 @@ from benchmarks.measure import (
 from benchmarks.trades import trades
 from crestline.sharing import PLANS, Demand
 
-DESCRIPTION = "Many queries on one stream: sharing their work against one by one"
-
 ROWS, QUICK_ROWS, RATE = 5_000_000, 100_000, 1_000
 QUERIES, QUICK_QUERIES = 300, 12
 WINDOWS = (10, 30, 60, 300, 600, 1_800, 3_600)
@@ -328,4 +326,4 @@ def table(result: dict[str, Any]) -> str:
     )  # fmt: skip
 
 
-__all__ = ["DESCRIPTION", "run", "table"]
+__all__ = ["run", "table"]

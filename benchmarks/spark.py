@@ -51,8 +51,6 @@ from benchmarks.trades import trades
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-DESCRIPTION = "10 million trades through Spark, micro-batch by micro-batch, against its own max_by"
-
 ROWS, QUICK_ROWS, FILES, FILES_A_BATCH = 10_000_000, 1_000_000, 20, 2
 TURNS = 1
 #: Micro-batches of the contenders that copy every row a hundred times; of those that copy it ten

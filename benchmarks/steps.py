@@ -27,8 +27,6 @@ from benchmarks.measure import (
 from crestline.certain import MinTopK
 from crestline.types import Floats
 
-DESCRIPTION = "MinTopk on 20 million scores in memory, as a share of the speed of numpy.max"
-
 SCORES, QUICK_SCORES = 20_000_000, 2_000_000
 BATCH = 4_000_000
 KS = (1, 10, 100, 1_000, 10_000)

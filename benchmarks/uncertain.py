@@ -32,8 +32,6 @@ from crestline.kernels.uncertain import worlds
 from crestline.types import Floats
 from crestline.uncertain.synopsis import Synopsis
 
-DESCRIPTION = "Uncertain streams: five synopses against recomputing; exclusive records"
-
 WINDOW, QUICK_WINDOW, K = 1_000_000, 20_000, 20
 RECORDS, QUICK_RECORDS, BATCH = 1_000_000, 20_000, 1_000_000
 SYNOPSES = ("SCSQBuffer", "BS", "SCSQ", "CCSQ", "CSQ")
@@ -334,4 +332,4 @@ answer at every record, compiled. Tuples are those written down, in several sets
 bytes as the paper counts (6 a tuple, 4 an entry of the array r). Where no window has a compact set
 (EXPECTED_RANK; U_TOPK with rules) all synopses are BS."""
 
-__all__ = ["DESCRIPTION", "run", "table"]
+__all__ = ["run", "table"]

@@ -1,24 +1,24 @@
-"""What the reproductions of all papers share: what they are, what they write, how one is run."""
+"""What the reproductions of all papers share: how one is run, and the entries of its report."""
 
 from __future__ import annotations
 
-import argparse
 import json
-import sys
-import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-Say = Callable[[str], None]
+from benchmarks.measure import Say, machine
+
+from papers import PAPERS
+
 Obtained = dict[str, Any]
 
 SIZES = ("quick", "default", "full")
-#: Said of a claim that is not shown where nobody has written down why.
+#: The reason of a claim that is not shown, until somebody has written one.
 NO_REASON = "no reason known yet"
-#: The verdicts on a claim. Without figures there is none either way.
+#: The verdicts on a claim.
 SHOWN, NOT_SHOWN, NOT_MEASURED = "shown", "not shown", "not measured"
 
 
@@ -27,8 +27,9 @@ class Paper:
     """One paper and how to run it."""
 
     title: str
+    #: The folder of the paper.
     home: Path
-    #: Runs everything at a size ("quick", "default", "full") and tells what it is doing.
+    #: Runs everything at a size ("quick", "default", "full") and reports its progress.
     obtain: Callable[[str, Say], Obtained]
     #: The numbers that the paper prints, beside ours; made with `golden`.
     golden: Callable[[Obtained], list[dict[str, Any]]]
@@ -40,6 +41,27 @@ class Paper:
     pictures: Mapping[str, str]
     #: What a reader of the report must know before anything else.
     preface: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        obtain: Callable[[str, Say], Obtained],
+        modules: tuple[Any, Any, Any],
+        preface: str = "",
+    ) -> Paper:
+        """A paper of this folder; the modules are its `golden`, `claims` and `pictures`."""
+        numbers, claims, pictures = modules
+        return cls(
+            title=PAPERS[name],
+            home=Path(__file__).resolve().parent / name,
+            obtain=obtain,
+            golden=numbers.golden,
+            judge=claims.verdicts,
+            draw=pictures.draw,
+            pictures=pictures.CAPTIONS,
+            preface=preface,
+        )
 
     @property
     def name(self) -> str:
@@ -58,7 +80,7 @@ class Paper:
     def run(self, size: str, say: Say, folder: Path) -> Obtained:
         """Run everything and write what came out: the figures as JSON, and the pictures."""
         started = time.perf_counter()
-        obtained = self.obtain(size, say)
+        obtained = {"size": size, "machine": machine(), **self.obtain(size, say)}
         obtained["seconds"] = round(time.perf_counter() - started, 1)
         obtained |= self._compared(obtained)
         folder.mkdir(parents=True, exist_ok=True)
@@ -85,7 +107,7 @@ class Paper:
 
 
 def judged(claims: Mapping[str, Any], name: str, got: str, shown: bool | None) -> dict[str, Any]:
-    """A claim of the paper with what was obtained; ``shown`` is None where no figures tell.
+    """A claim of the paper with what was obtained; ``shown`` is None without figures.
 
     >>> judged({"fast": {"source": "Figure 1", "text": "it is"}}, "fast", "2 s", None)["verdict"]
     'not measured'
@@ -99,6 +121,25 @@ def judged(claims: Mapping[str, Any], name: str, got: str, shown: bool | None) -
         "obtained": got,
         "verdict": verdict,
     }
+
+
+def agreement(claims: Mapping[str, Any], name: str, agrees: bool, got: str) -> dict[str, Any]:
+    """A claim that a number or an example stands for: shown if ours is equal."""
+    return judged(claims, name, got if agrees else "differs", agrees)
+
+
+def values_by(
+    column: str, runs: Sequence[Obtained], varied: str, value: str, order: Sequence[str] = ()
+) -> dict[str, dict[Any, float]]:
+    """For each contender, in the given order: what was varied, and the value there.
+
+    >>> values_by("plan", [{"plan": "DP", "k": 5, "cost": 0.5}], "k", "cost", order=("NS", "DP"))
+    {'NS': {}, 'DP': {5: 0.5}}
+    """
+    values: dict[str, dict[Any, float]] = {name: {} for name in order}
+    for run in runs:
+        values.setdefault(run[column], {})[run[varied]] = run[value]
+    return values
 
 
 def golden(
@@ -142,23 +183,5 @@ def _written(value: Any) -> str:
 
 
 def _json(file: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(file.read_text())
-    return found
-
-
-def command(paper: Paper) -> None:
-    """Run one paper with the size that the command line asks for."""
-    parser = argparse.ArgumentParser(description=f"Reproduce {paper.title}.")
-    size = parser.add_mutually_exclusive_group()
-    size.add_argument("--quick", action="store_true", help="small windows, short runs")
-    size.add_argument("--full", action="store_true", help="the paper's sizes, longer runs")
-    parser.add_argument("--out", type=Path, help="where to write")
-    given = parser.parse_args()
-    name = "quick" if given.quick else "full" if given.full else "default"
-    folder = given.out or Path(tempfile.gettempdir()) / f"crestline-{paper.name}"
-    obtained = paper.run(name, lambda line: print(line, file=sys.stderr), folder)
-    for one in obtained["golden"]:
-        print(f"{one['verdict']:<9}  {one['what']}: {one['ours']}")
-    for one in paper.claims(obtained):
-        print(f"{one['verdict']:<12}  {one['claim']}: {one['obtained']}")
-    print(f"written to {folder}")
+    content: dict[str, Any] = json.loads(file.read_text())
+    return content

@@ -15,14 +15,15 @@ if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
 
 _SLOW_TO_START = [HealthCheck.too_slow]  # the first example may compile kernels
 
-settings.register_profile(
-    "ci",
-    max_examples=50,
-    deadline=None,
-    derandomize=True,
-    database=None,
-    suppress_health_check=_SLOW_TO_START,
-)
+for _name, _examples in (("ci", 50), ("quick", 5)):
+    settings.register_profile(
+        _name,
+        max_examples=_examples,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        suppress_health_check=_SLOW_TO_START,
+    )
 settings.register_profile(
     "stress",
     max_examples=2_000,

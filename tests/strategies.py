@@ -17,7 +17,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 import hostile
-from oracle import Kind, Record, Spec
+from crestline.testing import Kind, Record, Spec
 
 SECOND = 1_000_000
 DAY = 86_400 * SECOND

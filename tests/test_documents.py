@@ -39,14 +39,14 @@ from crestline.streams import KINDS, generate
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = (ROOT, ROOT / "src" / "crestline")
-DOCUMENTS = [ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")]
+DOCUMENTS = sorted(ROOT.glob("*.md"))
 DOCUMENTS += sorted((ROOT / "docs").rglob("*.md"))
 DOCUMENTS += sorted((ROOT / "papers").glob("*/README.md")) + [ROOT / "examples" / "README.md"]
 ENDINGS = (".py", ".md", ".sh", ".png", ".json", ".toml")
 #: Commands of crestline that are short enough to run, and those whose output is always the same.
 RUN, SAME = {"generate", "run", "explain", "algorithms"}, {"explain"}
 #: Commands of others that a block which is not run may show.
-OTHERS = {".", "pip", "spark-submit", "venv-pack"}
+OTHERS = {".", "pip", "spark-submit", "venv-pack", ".venv/bin/pre-commit"}
 NOT_RUN = "not run"
 #: What the documents name and others define, or a reader makes.
 ELSEWHERE = {
@@ -167,7 +167,7 @@ def python_names() -> frozenset[str]:
 def language_words() -> frozenset[str]:
     """Words in capitals that the language, the catalogue or the environment know."""
     words: set[str] = {name.upper() for name in KINDS}
-    for folder in ("src", "tests"):
+    for folder in ("src", "tests", "benchmarks"):
         for file in (ROOT / folder).rglob("*.py"):
             if file != Path(__file__):
                 words.update(re.findall(r"\b[A-Z][A-Z0-9_]*\b", file.read_text(encoding="utf-8")))

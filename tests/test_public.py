@@ -6,7 +6,7 @@ import builtins
 import inspect
 import subprocess
 import sys
-from typing import get_args, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import pytest
 
@@ -64,3 +64,10 @@ def test_an_engine_is_one_of_two_words() -> None:
         assert get_type_hints(function)["engine"] == crestline.Engine
     with pytest.raises(crestline.PlanError, match="'local' or 'spark'"):
         crestline.open("SELECT TOP 1 x FROM s [ROWS 1] ORDER BY x", engine="flink")  # type: ignore
+
+
+@pytest.mark.parametrize("query", [5, None, ["SELECT"], b"SELECT", {"q": "SELECT"}])
+def test_a_query_is_a_text(query: Any) -> None:
+    for call in (lambda: crestline.run(query, []), lambda: crestline.open(query)):
+        with pytest.raises(crestline.QueryError, match="a query is a text"):
+            call()

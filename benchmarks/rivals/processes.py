@@ -7,14 +7,13 @@ import os
 import queue
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
-from benchmarks.measure import child_command
+from benchmarks.measure import child_command, child_environment
 
 
 def told_by(python: str, task: dict[str, Any], patience: float) -> Iterator[dict[str, Any]]:
@@ -60,9 +59,6 @@ def _pass_on(lines: Any, to: queue.Queue[str | None]) -> None:
 
 
 def _environment(python: str) -> dict[str, str]:
-    """Other environments see nothing of this one."""
-    names = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    names = child_environment(python)
     names["PYSPARK_PYTHON"] = names["PYSPARK_DRIVER_PYTHON"] = python
-    if python == sys.executable:
-        names["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
     return names

@@ -23,7 +23,15 @@ from mkdocs.structure.pages import Page
 TARGET = re.compile(r'(?<=\]\()[^)\s]+(?=[)\s])|(?<=\bsrc=")[^"]+|(?<=\bhref=")[^"]+')
 CODE = re.compile(r"^```.*?^```$|``.+?``|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 #: How texts that are no Markdown are coloured.
-SHOWN = {".py": "python", ".sql": "sql", ".sh": "sh", ".toml": "toml", ".json": "json", "": "text"}
+SHOWN = {
+    ".py": "python",
+    ".sql": "sql",
+    ".sh": "sh",
+    ".toml": "toml",
+    ".json": "json",
+    ".cff": "yaml",
+    "": "text",
+}
 BELOW = "project"
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from papers.chen_multi.example import EXPECTED
 from papers.chen_multi.experiments import ORDER
-from papers.reproduction import judged
+from papers.reproduction import agreement, judged, values_by
 
 CLAIMS = EXPECTED["claims"]
 #: "Almost the same": no further apart than by this factor.
@@ -31,25 +31,29 @@ Runs = list[dict[str, Any]]
 #: Plan -> what was varied -> the value.
 Values = dict[str, dict[int, float]]
 
+#: What is obtained of each example of the paper, where it agrees.
+EXAMPLES = {
+    "worlds": "worlds, Pr_2 and Pr_3 equal, from the worlds and by the engine; Pr_3 of R6 is 0.146;"
+    " at 9:22 Q1 is told R3, R4, R5 and Q2 R2, R5, by DP",
+    "section_4": "array equal; Pr_3(T3) = 1 and Pr_2(T3) = 0.86, by the engine too",
+    "groups": "equal; Q6 joins Q4 and Q5",
+    "tables_5_6": "all values equal, with the choices of Table 6",
+    "table_7": "first executions 2, 2, 4 with the costs 3, 4, 9; row 2 has 8 at 4",
+    "best_plan": "15, 13, 12/5; 9/4 is the least of all plans, tried one by one, and what DP and"
+    " GREEDY find: {(2, 4), (4, 5)}",
+    "example_2": "DP: 7/60, {(30, 3), (60, 4)}; the greedy rule finds it too",
+}
 
-_entry = partial(judged, CLAIMS)
+_entry, _golden = partial(judged, CLAIMS), partial(agreement, CLAIMS)
+#: For each plan, the dearest first.
+by_plan = partial(values_by, "plan", order=ORDER)
 
 
 def verdicts(obtained: dict[str, Any]) -> list[dict[str, Any]]:
     """One entry for each claim: where it stands, what it says, what was obtained, the verdict."""
     agrees = obtained["example"]["agreement"]
     return [
-        _golden("worlds", agrees, "worlds, Pr_2 and Pr_3 equal, from the worlds and by the engine;"
-                " Pr_3 of R6 is 0.146; at 9:22 Q1 is told R3, R4, R5 and Q2 R2, R5, by DP"),
-        _golden("section_4", agrees, "array equal; Pr_3(T3) = 1 and Pr_2(T3) = 0.86, by the engine"
-                " too"),
-        _golden("groups", agrees, "equal; Q6 joins Q4 and Q5"),
-        _golden("tables_5_6", agrees, "all values equal, with the choices of Table 6"),
-        _golden("table_7", agrees, "first executions 2, 2, 4 with the costs 3, 4, 9; row 2 has 8 at"
-                " 4"),
-        _golden("best_plan", agrees, "15, 13, 12/5; 9/4 is the least of all plans, tried one by"
-                " one, and what DP and GREEDY find: {(2, 4), (4, 5)}"),
-        _golden("example_2", agrees, "DP: 7/60, {(30, 3), (60, 4)}; the greedy rule finds it too"),
+        *[_golden(name, agrees[name], got) for name, got in EXAMPLES.items()],
         _exact(obtained["exact"]),
         *_measured(obtained, "", by_walks),
         *_measured(obtained, "_engine", by_engine),
@@ -97,18 +101,6 @@ def by_engine(runs: Runs) -> Runs:
     return [
         run | {"cost": run["engine"], "throughput": run["needed"] / run["engine"]} for run in runs
     ]
-
-
-def by_plan(runs: Runs, over: str, measure: str) -> Values:
-    """For each plan, the dearest first: what was varied -> the value."""
-    found: Values = {plan: {} for plan in ORDER}
-    for run in runs:
-        found[run["plan"]][run[over]] = run[measure]
-    return found
-
-
-def _golden(name: str, agrees: dict[str, bool], got: str) -> dict[str, Any]:
-    return _entry(name, got if agrees[name] else "differs", agrees[name])
 
 
 def _exact(runs: Runs) -> dict[str, Any]:

@@ -43,7 +43,7 @@ ORDER = ("NS", "IN", "INCO", "GREEDY", "DP")
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class FigurePoint:
     """One point of a figure: x queries, k from ``ks``; n records a window, or of several streams
     ``n`` = N w records."""
 
@@ -61,10 +61,10 @@ class Setting:
 
 #: The defaults of section 10.1.
 DEFAULTS = {
-    "synthetic": Setting(),
-    "icebergs": Setting("icebergs"),
-    "streams": Setting("streams", n=100 * 100, ks=(2, 20), streams=100),
-    "seismic": Setting("seismic", n=16 * 1000, ks=(2, 5), streams=16),
+    "synthetic": FigurePoint(),
+    "icebergs": FigurePoint("icebergs"),
+    "streams": FigurePoint("streams", n=100 * 100, ks=(2, 20), streams=100),
+    "seismic": FigurePoint("seismic", n=16 * 1000, ks=(2, 5), streams=16),
 }
 
 
@@ -130,15 +130,15 @@ SIZES = {
 # -- one point ------------------------------------------------------------------------------------
 
 
-def stream_of(setting: Setting, count: int) -> Stream | None:
-    """The stream that a setting is measured on; None if its data is not at hand."""
-    if setting.kind == "synthetic":
+def stream_of(point: FigurePoint, count: int) -> Stream | None:
+    """The stream that a point is measured on; None if its data is not at hand."""
+    if point.kind == "synthetic":
         return streams.synthetic(count)
-    if setting.kind == "icebergs":
+    if point.kind == "icebergs":
         return streams.sightings(count)
-    if setting.kind == "streams":
-        return streams.several(setting.streams, count)
-    return streams.seismic(setting.streams, setting.w, count)
+    if point.kind == "streams":
+        return streams.several(point.streams, count)
+    return streams.seismic(point.streams, point.w, count)
 
 
 class Walks:
@@ -190,26 +190,26 @@ class Walks:
 
 
 class Measured:
-    """The streams and walks of settings: each is timed once, in however many figures it stands.
+    """The streams and walks of the points: each is timed once, in however many figures it stands.
 
-    Nothing is shared between settings, not even the walk for the same k: one timed in a quiet
+    Nothing is shared between points, not even the walk for the same k: one timed in a quiet
     moment must not be compared with others that were not.
     """
 
     def __init__(self, size: Size) -> None:
         self._size = size
-        self._known: dict[Setting, tuple[Stream, Walks]] = {}
+        self._known: dict[FigurePoint, tuple[Stream, Walks]] = {}
 
-    def of(self, setting: Setting) -> tuple[Stream, Walks] | None:
+    def of(self, point: FigurePoint) -> tuple[Stream, Walks] | None:
         """None if the data is not at hand."""
-        if setting not in self._known:
-            records = stream_of(setting, setting.n + setting.n * self._size.seconds // WIDTH)
+        if point not in self._known:
+            records = stream_of(point, point.n + point.n * self._size.seconds // WIDTH)
             if records is None:
                 return None
-            walks = Walks(records, setting.n, self._size.rounds)
-            walks.prepare(ORDER, _sets(setting, self._size))
-            self._known[setting] = records, walks
-        return self._known[setting]
+            walks = Walks(records, point.n, self._size.rounds)
+            walks.prepare(ORDER, _sets(point, self._size))
+            self._known[point] = records, walks
+        return self._known[point]
 
 
 def walked(walks: Walks, plan: str, asked: Sequence[Demand]) -> dict[str, float]:
@@ -227,19 +227,19 @@ def walked(walks: Walks, plan: str, asked: Sequence[Demand]) -> dict[str, float]
 
 
 def engine(
-    stream: Stream, setting: Setting, sets: Sequence[Sequence[Demand]], size: Size
+    stream: Stream, point: FigurePoint, sets: Sequence[Sequence[Demand]], size: Size
 ) -> tuple[dict[str, dict[str, float]], float]:
     """For each plan the CPU seconds a second of the stream, and records looked at times k, with a
     full window, on average over the sets; and the seconds for a single query. In rounds, as with
     walks."""
-    one = [Demand("one", 40, setting.ks[1])]
+    one = [Demand("one", 40, point.ks[1])]
     runs = [(plan, number) for plan in ORDER for number in range(len(sets))]
     taken: dict[tuple[str, int], list[tuple[float, float]]] = {run: [] for run in runs}
     alone = []
     for _ in range(size.engine_rounds):
-        alone.append(_engine(stream, setting, "NS", one, size.seconds)[0])
+        alone.append(_engine(stream, point, "NS", one, size.seconds)[0])
         for (plan, number), times in taken.items():
-            times.append(_engine(stream, setting, plan, sets[number], size.seconds))
+            times.append(_engine(stream, point, plan, sets[number], size.seconds))
     found = {
         plan: {
             "engine": mean(min(t for t, _ in taken[plan, i]) for i in range(len(sets))),
@@ -251,13 +251,13 @@ def engine(
 
 
 def _engine(
-    stream: Stream, setting: Setting, plan: str, asked: Sequence[Demand], seconds: int
+    stream: Stream, point: FigurePoint, plan: str, asked: Sequence[Demand], seconds: int
 ) -> tuple[float, float]:
-    operator = _shared(stream, setting, plan, asked)
-    every = WIDTH * SECOND // setting.n
-    more = setting.n * seconds // WIDTH
+    operator = _shared(stream, point, plan, asked)
+    every = WIDTH * SECOND // point.n
+    more = point.n * seconds // WIDTH
     spent, work = 0.0, 0
-    for start, stop in ((0, setting.n), (setting.n, setting.n + more)):
+    for start, stop in ((0, point.n), (point.n, point.n + more)):
         places = slice(start, stop)
         work = operator.work
         began = time.process_time()
@@ -273,13 +273,13 @@ def _engine(
     return spent / seconds, (operator.work - work) / seconds
 
 
-def _shared(stream: Stream, setting: Setting, plan: str, asked: Sequence[Demand]) -> SharedWorlds:
+def _shared(stream: Stream, point: FigurePoint, plan: str, asked: Sequence[Demand]) -> SharedWorlds:
     # Not from the beginning on: what happens before the window is full is not measured.
     schedule = Schedule(
         plan, [Demand(d.name, d.frequency * SECOND, d.k) for d in asked], WIDTH * SECOND // 2
     )
     agenda = SharedAgenda([None] * len(asked), schedule, [d.name for d in asked])
-    summed = setting.streams > 0
+    summed = point.streams > 0
     asks = [
         QuerySpec(
             d.k, WIDTH * SECOND, None, d.frequency * SECOND, semantics="PK_TOPK", summed=summed
@@ -292,24 +292,24 @@ def _shared(stream: Stream, setting: Setting, plan: str, asked: Sequence[Demand]
 def points(
     size: Size,
     over: str,
-    settings: Sequence[tuple[int, Setting]],
-    default: Setting,
+    varied: Sequence[tuple[int, FigurePoint]],
+    default: FigurePoint,
     measured: Measured,
     say: Say,
 ) -> list[dict[str, Any]] | None:
-    """All plans at all settings of one figure; None if the data is not at hand."""
+    """All plans at all points of one figure; None if the data is not at hand."""
     slow = slowness(size, default, measured)
     if slow is None:
         return None
     found = []
-    for value, setting in settings:
-        say(f"{setting.kind}, {setting.queries}: {over} = {value:,}")
-        setting = replace(setting, n=_shrunk(setting, size))
-        known = measured.of(setting)
+    for value, point in varied:
+        say(f"{point.kind}, {point.queries}: {over} = {value:,}")
+        point = replace(point, n=_shrunk(point, size))
+        known = measured.of(point)
         assert known is not None
         records, walks = known
-        sets = _sets(setting, size)
-        by_engine, keeping = engine(records, setting, sets[: size.engine_sets], size)
+        sets = _sets(point, size)
+        by_engine, keeping = engine(records, point, sets[: size.engine_sets], size)
         for plan in ORDER:
             runs = []
             for asked in sets:
@@ -329,13 +329,13 @@ def _slowly(slow: float, walks: Walks, asked: Sequence[Demand], execution: Execu
     return slow * walks.seconds(execution, asked)
 
 
-def _sets(setting: Setting, size: Size) -> list[list[Demand]]:
+def _sets(point: FigurePoint, size: Size) -> list[list[Demand]]:
     seeds = range(1, size.sets + 1)
-    return [demands(setting.queries, setting.x, setting.ks, seed) for seed in seeds]
+    return [demands(point.queries, point.x, point.ks, seed) for seed in seeds]
 
 
-def slowness(size: Size, default: Setting, measured: Measured) -> float | None:
-    """How much slower a machine is than this one that NS, at the default setting, loads fully."""
+def slowness(size: Size, default: FigurePoint, measured: Measured) -> float | None:
+    """How much slower a machine is than this one that NS, at the default point, loads fully."""
     default = replace(default, n=_shrunk(default, size))
     known = measured.of(default)
     if known is None:
@@ -344,10 +344,10 @@ def slowness(size: Size, default: Setting, measured: Measured) -> float | None:
     return 1 / mean(walked(walks, "NS", asked)["walked"] for asked in _sets(default, size))
 
 
-def _shrunk(setting: Setting, size: Size) -> int:
-    if not setting.streams:
-        return setting.n // size.shrink
-    return setting.streams * max(2, setting.w // size.shrink)
+def _shrunk(point: FigurePoint, size: Size) -> int:
+    if not point.streams:
+        return point.n // size.shrink
+    return point.streams * max(2, point.w // size.shrink)
 
 
 # -- the latency of the engine --------------------------------------------------------------------
@@ -355,7 +355,7 @@ def _shrunk(setting: Setting, size: Size) -> int:
 
 def engine_latency(size: Size, say: Say) -> dict[str, list[dict[str, Any]]]:
     """Figures 7(c), 8(c) and 9(c) in the engine: it is given the records second by second, and what
-    each second takes is replayed on a machine that NS loads fully at the default setting."""
+    each second takes is replayed on a machine that NS loads fully at the default point."""
     base = DEFAULTS["synthetic"]
     by = {
         "x": [(x, replace(base, x=x)) for x in size.x],
@@ -363,17 +363,17 @@ def engine_latency(size: Size, say: Say) -> dict[str, list[dict[str, Any]]]:
         "k": [(k, replace(base, ks=(2, k))) for k in size.k],
     }
     spent = {
-        setting: _second_by_second(setting, size, say)
-        for setting in dict.fromkeys([base, *(each for row in by.values() for _, each in row)])
+        point: _second_by_second(point, size, say)
+        for point in dict.fromkeys([base, *(each for row in by.values() for _, each in row)])
     }
     slow = 1 / mean(sum(steps) / len(steps) for steps, *_ in spent[base]["NS"])
     return {
         over: [
             {"plan": plan, over: value} | _means([queued(*run, slow) for run in runs])
-            for value, setting in settings
-            for plan, runs in spent[setting].items()
+            for value, point in varied
+            for plan, runs in spent[point].items()
         ]
-        for over, settings in by.items()
+        for over, varied in by.items()
     }
 
 
@@ -384,22 +384,22 @@ def _means(rows: list[dict[str, float]]) -> dict[str, float]:
 Told = tuple[list[float], list[list[int]], list[int]]
 
 
-def _second_by_second(setting: Setting, size: Size, say: Say) -> dict[str, list[Told]]:
+def _second_by_second(point: FigurePoint, size: Size, say: Say) -> dict[str, list[Told]]:
     """By plan, for each set of queries: the CPU seconds of each second of stream, whose results
     were told then, and the frequencies."""
-    setting = replace(setting, n=_shrunk(setting, size))
-    say(f"latency of the engine: x = {setting.x}, n = {setting.n:,}, k to {setting.ks[1]}")
-    stream = streams.synthetic(setting.n + setting.n * size.latency_seconds // WIDTH)
-    sets = _sets(setting, size)[: size.latency_sets]
-    return {plan: [_followed(stream, setting, plan, asked) for asked in sets] for plan in ORDER}
+    point = replace(point, n=_shrunk(point, size))
+    say(f"latency of the engine: x = {point.x}, n = {point.n:,}, k to {point.ks[1]}")
+    stream = streams.synthetic(point.n + point.n * size.latency_seconds // WIDTH)
+    sets = _sets(point, size)[: size.latency_sets]
+    return {plan: [_followed(stream, point, plan, asked) for asked in sets] for plan in ORDER}
 
 
-def _followed(stream: Stream, setting: Setting, plan: str, asked: Sequence[Demand]) -> Told:
-    operator = _shared(stream, setting, plan, asked)
-    every, a_second = WIDTH * SECOND // setting.n, setting.n // WIDTH
+def _followed(stream: Stream, point: FigurePoint, plan: str, asked: Sequence[Demand]) -> Told:
+    operator = _shared(stream, point, plan, asked)
+    every, a_second = WIDTH * SECOND // point.n, point.n // WIDTH
     steps, told = [], []
-    for start in (0, *range(setting.n, len(stream.score) - a_second + 1, a_second)):
-        stop = start + a_second if start else setting.n
+    for start in (0, *range(point.n, len(stream.score) - a_second + 1, a_second)):
+        stop = start + a_second if start else point.n
         places = slice(start, stop)
         times = np.arange(start, stop) * every
         began = time.process_time()
@@ -429,9 +429,9 @@ def single(size: Size, kind: str, say: Say) -> dict[str, Any]:
 def gaussian(size: Size, say: Say) -> list[dict[str, Any]] | None:
     """gg: over x, on the machine of the uniform ones; the engine is not looked at."""
     base, size = DEFAULTS["synthetic"], replace(size, engine_sets=1, engine_rounds=1)
-    settings = [(x, replace(base, x=x, queries="gg")) for x in size.x]
+    varied = [(x, replace(base, x=x, queries="gg")) for x in size.x]
     measured = Measured(size)
-    return points(size, "x", settings, base, measured, say)
+    return points(size, "x", varied, base, measured, say)
 
 
 def several(size: Size, say: Say) -> dict[str, Any]:
@@ -443,9 +443,7 @@ def several(size: Size, say: Say) -> dict[str, Any]:
         "x": [(x, replace(base, x=x)) for x in size.few_x],
         "k": [(k, replace(base, ks=(2, k))) for k in size.several_k],
     }
-    return {
-        over: points(size, over, settings, base, measured, say) for over, settings in by.items()
-    }
+    return {over: points(size, over, varied, base, measured, say) for over, varied in by.items()}
 
 
 def seismic(size: Size, say: Say) -> dict[str, Any] | None:
@@ -457,9 +455,7 @@ def seismic(size: Size, say: Say) -> dict[str, Any] | None:
         "w": [(w, replace(base, n=base.streams * w)) for w in size.seismic_w],
         "x": [(x, replace(base, x=x)) for x in size.few_x],
     }
-    found = {
-        over: points(size, over, settings, base, measured, say) for over, settings in by.items()
-    }
+    found = {over: points(size, over, varied, base, measured, say) for over, varied in by.items()}
     if None in found.values():
         say("seismic: skipped, as the recording is not at hand")
         return None
@@ -533,7 +529,7 @@ def exact(size: Size, say: Say) -> list[dict[str, Any]]:
     n = size.exact_window
     every = WIDTH * SECOND // n
     for kind in ("synthetic", "icebergs"):
-        stream = stream_of(Setting(kind), 2 * n)
+        stream = stream_of(FigurePoint(kind), 2 * n)
         assert stream is not None
         rule = pa.array([None if r < 0 else r for r in stream.rule.tolist()], pa.int64())
         table = pa.table(

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 from papers.chen_multi.claims import by_plan
 from papers.chen_multi.example import EXPECTED, QUERIES, figure_3
+from papers.drawing import legend, make_panels, save, short
 
 from crestline.cli.plan_picture import plan_picture
 from crestline.sharing import PLANS
@@ -26,6 +27,8 @@ STYLE: dict[str, dict[str, Any]] = {
 }
 _GREY = "#8a9096"
 _TITLE: dict[str, Any] = {"loc": "left", "fontsize": 10.5}
+#: Where the legend stands.
+_BELOW: dict[str, Any] = {"fontsize": 10, "loc": "outside lower center", "ncols": 6}
 #: What a panel shows: the measure, its factor, the label of the axis, the title.
 PLANNED = ("planned", 1.0, "sum of k a second", "planned cost")
 WALKED = ("walked", 1000.0, "CPU ms a second of stream", "cost, whole windows walked")
@@ -38,6 +41,20 @@ _LABEL = {
     "x": "queries x", "n": "records in a window n", "k": "k from 2 to ...", "N": "streams N",
     "w": "records of a stream in a window w",
 }  # fmt: skip
+
+#: What the pictures show, in the order of the report.
+CAPTIONS = {
+    "example.png": "Query Example 1",
+    "queries.png": "Over the number of queries",
+    "tuples.png": "Over the window",
+    "k.png": "Over k",
+    "gaussian.png": "Uniform and normal sets",
+    "icebergs.png": "Icebergs",
+    "streams.png": "Several streams",
+    "seismic.png": "Seismic streams",
+    "planning.png": "Planning",
+    "ratios.png": "Table 9, and GREEDY against DP",
+}
 
 
 def draw(obtained: dict[str, Any], folder: Path) -> None:
@@ -61,8 +78,7 @@ def draw(obtained: dict[str, Any], folder: Path) -> None:
     if seismic:
         drawn["seismic"] = rows(seismic, "Seismic streams, probability 1/w, ranked by sums. The"
                                 " paper: as with synthetic streams")  # fmt: skip
-    for name, figure in drawn.items():
-        figure.savefig(folder / f"{name}.png", dpi=120)
+    save(drawn, folder, dpi=120)
 
 
 def example() -> bytes:
@@ -80,23 +96,6 @@ def example() -> bytes:
 # -- panels ---------------------------------------------------------------------------------------
 
 
-def _short(number: float, _: object = None) -> str:
-    for unit, name in ((1_000_000, "M"), (1_000, "K")):
-        if number >= unit:
-            return f"{number / unit:g}{name}"
-    return f"{number:g}"
-
-
-def _axes(rows: int, columns: int, width: float, height: float) -> tuple[Figure, Any]:
-    figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
-    axes = figure.subplots(rows, columns, squeeze=False)
-    for ax in axes.flat:
-        ax.spines[["top", "right"]].set_visible(False)
-        ax.grid(True, which="major", color="#e6e6e6", linewidth=0.8)
-        ax.set_axisbelow(True)
-    return figure, axes
-
-
 def _panel(ax: Axes, runs: list[dict[str, Any]], over: str, shown: tuple[Any, ...]) -> None:
     measure, factor, label, title = shown
     for plan, points in by_plan(runs, over, measure).items():
@@ -109,8 +108,8 @@ def _panel(ax: Axes, runs: list[dict[str, Any]], over: str, shown: tuple[Any, ..
     ax.set(xlabel=_LABEL[over], ylabel=label)
     ax.set_ylim(bottom=0)
     ax.xaxis.set_major_locator(FixedLocator(sorted({run[over] for run in runs})))
-    ax.xaxis.set_major_formatter(FuncFormatter(_short))
-    ax.yaxis.set_major_formatter(FuncFormatter(_short))
+    ax.xaxis.set_major_formatter(FuncFormatter(short))
+    ax.yaxis.set_major_formatter(FuncFormatter(short))
     ax.set_title(title, **_TITLE)
 
 
@@ -123,39 +122,34 @@ def _logarithmic(ax: Axes) -> None:
     ax.yaxis.set_major_formatter(FuncFormatter(lambda at, _: f"{at:,.0f}"))
 
 
-def _legend(figure: Figure, ax: Axes) -> None:
-    figure.legend(*ax.get_legend_handles_labels(), frameon=False, fontsize=10,
-                  loc="outside lower center", ncols=6)  # fmt: skip
-
-
 def six(runs: list[dict[str, Any]], over: str, title: str) -> Figure:
     """Everything that is measured, over one parameter."""
-    figure, axes = _axes(2, 3, 4.3, 3.3)
+    figure, axes = make_panels(2, 3, 4.3, 3.3)
     for ax, shown in zip(axes.flat, (PLANNED, WALKED, ENGINE, RATE, LATE, DELAY), strict=True):
         _panel(ax, runs, over, shown)
         if shown in (LATE, DELAY):
             _logarithmic(ax)
-    _legend(figure, axes[0, 2])
+    legend(figure, axes[0, 2], **_BELOW)
     figure.suptitle(title, fontsize=12.5)
     return figure
 
 
 def rows(panels: dict[str, list[dict[str, Any]]], title: str) -> Figure:
     """A row for each parameter."""
-    figure, axes = _axes(len(panels), 5, 3.5, 3.0)
+    figure, axes = make_panels(len(panels), 5, 3.5, 3.0)
     figure.get_layout_engine().set(h_pad=0.12)
     for row, (over, runs) in zip(axes, panels.items(), strict=True):
         for ax, shown in zip(row, (PLANNED, WALKED, ENGINE, RATE, LATE), strict=True):
             _panel(ax, runs, over, shown)
         _logarithmic(row[-1])
-    _legend(figure, axes[0, 2])
+    legend(figure, axes[0, 2], **_BELOW)
     figure.suptitle(title, fontsize=13)
     return figure
 
 
 def gaussian(obtained: dict[str, Any]) -> Figure:
     """What NS and IN cost, over DP, for uniform and for normal sets of queries."""
-    figure, (axes,) = _axes(1, 2, 4.8, 3.6)
+    figure, (axes,) = make_panels(1, 2, 4.8, 3.6)
     measures = (("planned", "planned cost"), ("walked", "CPU time of walks"))
     for ax, (measure, what) in zip(axes, measures, strict=True):
         for kind, runs, line in (("gg", obtained["gaussian"], "-"),
@@ -168,7 +162,7 @@ def gaussian(obtained: dict[str, Any]) -> Figure:
         ax.set(xlabel=_LABEL["x"], ylabel="times that of DP", yscale="log")
         ax.yaxis.set_major_locator(LogLocator(base=10, subs=(1, 2, 5)))
         ax.yaxis.set_minor_locator(NullLocator())
-        ax.yaxis.set_major_formatter(FuncFormatter(_short))
+        ax.yaxis.set_major_formatter(FuncFormatter(short))
         ax.set_title(what, **_TITLE)
     axes[0].legend(frameon=False, fontsize=9)
     figure.suptitle("The paper: normal sets of queries (gg) share more than uniform ones (uu)",
@@ -178,7 +172,7 @@ def gaussian(obtained: dict[str, Any]) -> Figure:
 
 def planning(runs: list[dict[str, Any]]) -> Figure:
     """Figure 17."""
-    figure, ((ax,),) = _axes(1, 1, 7.4, 4.0)
+    figure, ((ax,),) = make_panels(1, 1, 7.4, 4.0)
     places = [run["most"] for run in runs]
     for plan in ("DP", "GREEDY"):
         ax.plot(places, [run[plan] * 1000 for run in runs], label=f"{plan}, mean",
@@ -188,9 +182,9 @@ def planning(runs: list[dict[str, Any]]) -> Figure:
     ax.set(xlabel="frequencies f from 1 to ...", ylabel="CPU ms for a plan")
     ax.xaxis.set_major_locator(FixedLocator(places))
     ax.xaxis.set_major_formatter(FuncFormatter(lambda at, _: f"{at:,.0f}"))
-    ax.yaxis.set_major_formatter(FuncFormatter(_short))
+    ax.yaxis.set_major_formatter(FuncFormatter(short))
     ax.set_ylim(bottom=0)
-    _legend(figure, ax)
+    legend(figure, ax, **_BELOW)
     ax.set_title(f"Figure 17, 20 queries, {runs[0]['sets']} sets. The paper: GREEDY plans faster"
                  " than DP", **_TITLE)  # fmt: skip
     return figure
@@ -198,7 +192,7 @@ def planning(runs: list[dict[str, Any]]) -> Figure:
 
 def ratios(runs: list[dict[str, Any]]) -> Figure:
     """Table 9, and GREEDY against DP, over the number of queries."""
-    figure, ((left, right),) = _axes(1, 2, 5.6, 4.0)
+    figure, ((left, right),) = make_panels(1, 2, 5.6, 4.0)
     xs = sorted({run["x"] for run in runs})
     for (kind, high), colour, marker in (
         (("uu", 5), "#0072B2", "o"),

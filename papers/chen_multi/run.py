@@ -1,36 +1,20 @@
-"""Chen et al. 2013: `python papers/chen_multi/run.py [--quick | --full] [--out FOLDER]`.
-
-Writes `obtained.json` and the pictures; `crestline reproduce` writes a report as well.
-"""
+"""Chen et al. 2013: run everything that `obtained.json` and the pictures show."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
-HERE = Path(__file__).resolve().parent
-if not __package__:  # run as a script
-    sys.path.insert(0, str(HERE.parents[1]))
-
-from benchmarks.measure import machine  # noqa: E402
-from papers.chen_multi import claims, example, experiments, golden, pictures  # noqa: E402
-from papers.jin2008.stream import sightings  # noqa: E402
-
-from papers import reproduction  # noqa: E402
+from papers.chen_multi import claims, example, experiments, golden, pictures
+from papers.jin2008.stream import sightings
+from papers.reproduction import Obtained, Paper, Say
 
 
-def obtain(size: str, say: Callable[[str], None]) -> dict[str, Any]:
-    """Run everything; what comes back is what `obtained.json` holds."""
+def obtain(size: str, say: Say) -> Obtained:
+    """Run everything and return the figures."""
     chosen = experiments.SIZES[size]
     steps = example.steps()
     say("compiling (not timed)")
     experiments.warm_up()
     shrunk = "" if chosen.shrink == 1 else f" (windows divided by {chosen.shrink})"
-    obtained: dict[str, Any] = {
-        "size": size,
-        "machine": machine(),
+    obtained: Obtained = {
         "sets": chosen.sets,
         "horizon": chosen.horizon,
         "example": {"steps": steps, "agreement": example.agreement(steps)},
@@ -49,29 +33,11 @@ def obtain(size: str, say: Callable[[str], None]) -> dict[str, Any]:
     return obtained
 
 
-PAPER = reproduction.Paper(
-    title="Chen et al. 2013: many queries over one uncertain stream",
-    home=HERE,
-    obtain=obtain,
-    golden=golden.golden,
-    judge=claims.verdicts,
-    draw=pictures.draw,
-    pictures={
-        "example.png": "Query Example 1",
-        "queries.png": "Over the number of queries",
-        "tuples.png": "Over the window",
-        "k.png": "Over k",
-        "gaussian.png": "Uniform and normal sets",
-        "icebergs.png": "Icebergs",
-        "streams.png": "Several streams",
-        "seismic.png": "Seismic streams",
-        "planning.png": "Planning",
-        "ratios.png": "Table 9, and GREEDY against DP",
-    },
+PAPER = Paper.of(
+    "chen_multi",
+    obtain,
+    (golden, claims, pictures),
     preface="Of Chen et al., cost, throughput and latency are judged twice. `Walks` go through"
     " whole windows, as the paper computes; they were written for this report and are no part of"
     " Crestline. `Engine` is Crestline itself, which looks at no more records than it must.",
 )
-
-if __name__ == "__main__":
-    reproduction.command(PAPER)

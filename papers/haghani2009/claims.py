@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from papers.haghani2009.example import EXPECTED
 from papers.haghani2009.experiments import EPSILON, OPERATORS
-from papers.reproduction import judged
+from papers.reproduction import agreement, judged
 
 CLAIMS = EXPECTED["claims"]
 TABLES = EXPECTED["tables"]
@@ -39,7 +39,7 @@ ERRORS = 4.0
 PRINTED = "as printed"
 APPROXIMATE = (PRINTED, "CORRELATED")
 Rows = list[dict[str, Any]]
-_entry = partial(judged, CLAIMS)
+_entry, _golden = partial(judged, CLAIMS), partial(agreement, CLAIMS)
 
 
 def verdicts(obtained: dict[str, Any]) -> list[dict[str, Any]]:
@@ -82,10 +82,6 @@ def line(xs: list[float], ys: list[float]) -> tuple[float, float, float]:
     whole = float(((np.array(ys) - np.mean(ys)) ** 2).sum())
     fit = 1 - float((rest**2).sum()) / whole if whole > 0 else 1.0
     return float(slope), float(intercept), fit
-
-
-def _golden(name: str, agrees: bool, got: str) -> dict[str, Any]:
-    return _entry(name, got if agrees else "differs", agrees)
 
 
 def _listed(rows: Rows, varied: str, value: str, form: str = ".0f") -> str:

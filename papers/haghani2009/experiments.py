@@ -258,7 +258,7 @@ def _memory(size: Size, *, streams: int, k: int, window: int) -> dict[str, Any]:
             control, sketches = 0, 0
             if name == "CORRELATED":
                 control = sum(group.values for group in op._control)
-                sketches = sum(part.stamps.nbytes for part in op._parts)
+                sketches = sum(store.sketches.nbytes for store in op._stores)
             rows.append((op.instances, held_bytes(op), control, sketches))
             before = place
         means = np.mean(rows, axis=0).tolist()

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from papers.drawing import GREY, TITLE, make_panels, save
 from papers.haghani2009.claims import APPROXIMATE, TABLES, growth_powers, line, paper_row
 from papers.haghani2009.example import EXPECTED, FIGURE_2, FLOWS, NAMES
 from papers.haghani2009.experiments import EPSILON, expected_skyline
@@ -20,11 +21,19 @@ STYLE = {
     "CORRELATED": ("#d98200", "v"),
 }
 _OBJECTS = dict(zip(NAMES, ("#0b6e4f", "#d98200", "#1f5fbf", "#8a4fbf"), strict=True))
-_GREY = "#9aa0a6"
-_TITLE: dict[str, Any] = {"loc": "left", "fontsize": 11}
 _LABELS = {"streams": "streams", "k": "k", "window": "W", "xi": "xi"}
 
 Rows = list[dict[str, Any]]
+
+#: What the pictures show, in the order of the report.
+CAPTIONS = {
+    "example.png": "Scores of the flows, instances, Figure 2",
+    "skylines.png": "Skylines by number of points and by interval",
+    "tables.png": "Tables 1 and 2",
+    "windows.png": "By window",
+    "xi.png": "By xi",
+    "real.png": "Tables 3 and 4",
+}
 
 
 def draw(obtained: dict[str, Any], folder: Path) -> None:
@@ -46,18 +55,7 @@ def draw(obtained: dict[str, Any], folder: Path) -> None:
             " on requests to web servers",
         ),
     }
-    for name, figure in drawn.items():
-        figure.savefig(folder / f"{name}.png", dpi=130)
-
-
-def _axes(rows: int, columns: int, width: float, height: float) -> tuple[Figure, Any]:
-    figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
-    axes = figure.subplots(rows, columns, squeeze=False)
-    for ax in axes.flat:
-        ax.spines[["top", "right"]].set_visible(False)
-        ax.grid(True, which="major", color="#e6e6e6", linewidth=0.8)
-        ax.set_axisbelow(True)
-    return figure, axes
+    save(drawn, folder)
 
 
 # -- the examples ---------------------------------------------------------------------------------
@@ -65,7 +63,7 @@ def _axes(rows: int, columns: int, width: float, height: float) -> tuple[Figure,
 
 def example() -> Figure:
     """Scores of the flows over time, their instances at two moments, and Figure 2."""
-    figure, (axes,) = _axes(1, 3, 4.9, 3.9)
+    figure, (axes,) = make_panels(1, 3, 4.9, 3.9)
     _scores(axes[0])
     _instances(axes[1], "105")
     _figure_2(axes[2])
@@ -81,7 +79,7 @@ def _scores(ax: Axes) -> None:
         ax.plot(time, -0.12, marker="^", ms=4 + 4 * value, color=_OBJECTS[name], clip_on=False)
     ax.set(xlabel="time", ylabel="score", ylim=(-0.2, 1.75), xlim=(0, 210))
     ax.legend(frameon=False, fontsize=9, ncols=2, loc="upper right")
-    ax.set_title("Flows at three routers, a window of 100", **_TITLE)
+    ax.set_title("Flows at three routers, a window of 100", **TITLE)
 
 
 def _instances(ax: Axes, moment: str) -> None:
@@ -96,7 +94,7 @@ def _instances(ax: Axes, moment: str) -> None:
         ax.annotate(label, (time, current), xytext=(6, -3), textcoords="offset points", fontsize=9)
     ax.set(xlabel="time of the instance", ylabel="from the score now to the best one",
            ylim=(0, 3.1), xlim=(0, 112))  # fmt: skip
-    ax.set_title(f"Instances at {moment}; a * for each dominator", **_TITLE)
+    ax.set_title(f"Instances at {moment}; a * for each dominator", **TITLE)
 
 
 def _figure_2(ax: Axes) -> None:
@@ -120,14 +118,14 @@ def _figure_2(ax: Axes) -> None:
                     label=f"p$^{number + 1}$" if side is low else None)  # fmt: skip
     ax.set(xlabel="time", ylabel="from the score now to the best one", ylim=(0, 2.7))
     ax.legend(frameon=False, fontsize=9)
-    ax.set_title("Figure 2: the instances of p", **_TITLE)
+    ax.set_title("Figure 2: the instances of p", **TITLE)
 
 
 # -- Figure 4 -------------------------------------------------------------------------------------
 
 
 def skylines(found: dict[str, Any]) -> Figure:
-    figure, (axes,) = _axes(1, 2, 4.8, 3.7)
+    figure, (axes,) = make_panels(1, 2, 4.8, 3.7)
     for epsilon, label, colour, marker in (
         (0.0, "exact scores", *STYLE["SLA"]),
         (EPSILON, f"intervals of {EPSILON}", *STYLE["EAA"]),
@@ -138,10 +136,10 @@ def skylines(found: dict[str, Any]) -> Figure:
         ns = np.linspace(1, rows[-1]["n"], 40).astype(int).tolist()
         axes[0].plot(ns, [expected_skyline(n, epsilon) for n in ns], color=colour, linewidth=1)
     ns = [row["n"] for row in found["by_size"]]
-    axes[0].plot([0, max(ns)], [0, EPSILON * max(ns)], color=_GREY, linestyle=":",
+    axes[0].plot([0, max(ns)], [0, EPSILON * max(ns)], color=GREY, linestyle=":",
                  label="n epsilon (Lemma 1)")  # fmt: skip
     axes[0].set(xlabel="points", ylabel="points in the skyline")
-    axes[0].set_title("(a) by the number of points", **_TITLE)
+    axes[0].set_title("(a) by the number of points", **TITLE)
     rows = found["by_interval"]
     n = rows[0]["n"]
     colour, marker = STYLE["EAA"]
@@ -149,9 +147,9 @@ def skylines(found: dict[str, Any]) -> Figure:
     axes[1].plot(wide, [row["mean"] for row in rows], color=colour, marker=marker, linestyle="")
     smooth = np.linspace(0, max(wide), 40).tolist()
     axes[1].plot(smooth, [expected_skyline(n, e) for e in smooth], color=colour, linewidth=1)
-    axes[1].plot(smooth, [n * e for e in smooth], color=_GREY, linestyle=":")
+    axes[1].plot(smooth, [n * e for e in smooth], color=GREY, linestyle=":")
     axes[1].set(xlabel="length of the intervals, epsilon")
-    axes[1].set_title(f"(b) by the interval, {n:,} points", **_TITLE)
+    axes[1].set_title(f"(b) by the interval, {n:,} points", **TITLE)
     axes[0].legend(frameon=False, fontsize=9)
     for ax in axes:
         ax.set_ylim(bottom=0)
@@ -167,7 +165,7 @@ def skylines(found: dict[str, Any]) -> Figure:
 
 def paper_and_ours(tables: dict[str, Rows], title: str) -> Figure:
     """A row for each table: items, precision, error."""
-    figure, axes = _axes(len(tables), 3, 4.3, 3.3)
+    figure, axes = make_panels(len(tables), 3, 4.3, 3.3)
     for (items, quality, error), (table, rows) in zip(axes, tables.items(), strict=True):
         varied = TABLES[table]["varied"]
         every = sorted({row[varied] for row in rows} | {int(v) for v in TABLES[table]["rows"]})
@@ -187,9 +185,9 @@ def paper_and_ours(tables: dict[str, Rows], title: str) -> Figure:
         items.set_ylim(bottom=0)
         quality.set_ylim(0, 1.02)
         error.set_ylim(bottom=0)
-        items.set_title(f"Table {table}: items kept", **_TITLE)
-        quality.set_title(f"Table {table}: precision", **_TITLE)
-        error.set_title(f"Table {table}: relative error", **_TITLE)
+        items.set_title(f"Table {table}: items kept", **TITLE)
+        quality.set_title(f"Table {table}: precision", **TITLE)
+        error.set_title(f"Table {table}: relative error", **TITLE)
     figure.legend(*axes[0, 0].get_legend_handles_labels(), frameon=False, fontsize=9,
                   loc="outside right center")  # fmt: skip
     figure.suptitle(title.format(**next(iter(tables.values()))[0]), fontsize=11.5)
@@ -222,21 +220,21 @@ def _methods(ax: Axes, rows: Rows, varied: str, value: str, names: tuple[str, ..
 
 
 def windows(rows: Rows, beyond: Rows) -> Figure:
-    figure, (axes,) = _axes(1, 3, 4.5, 3.8)
+    figure, (axes,) = make_panels(1, 3, 4.5, 3.8)
     _methods(axes[0], rows, "window", "items", tuple(STYLE))
     ws = [row["window"] for row in rows]
     slope, start, fit = line(ws, [row["items"]["EAA"] for row in rows])
-    axes[0].plot([0, max(ws)], [start, start + slope * max(ws)], color=_GREY, linestyle=":",
+    axes[0].plot([0, max(ws)], [start, start + slope * max(ws)], color=GREY, linestyle=":",
                  label=f"{start:.0f} + {slope:.3f} W (R$^2$ = {fit:.3f})")  # fmt: skip
     axes[0].legend(frameon=False, fontsize=9)
     axes[0].set_ylim(0, 2.2 * max(row["items"]["EAA"] for row in rows))
-    axes[0].set_title("(a) items kept", **_TITLE)
+    axes[0].set_title("(a) items kept", **TITLE)
     low, high = EXPECTED["figure_5"]["precision_by_window"]
-    axes[1].axhspan(low, high, color=_GREY, alpha=0.3, linewidth=0, label="the paper")
+    axes[1].axhspan(low, high, color=GREY, alpha=0.3, linewidth=0, label="the paper")
     _methods(axes[1], rows, "window", "precision", APPROXIMATE)
     axes[1].set_ylim(0, 1.02)
     axes[1].legend(frameon=False, fontsize=9, loc="lower right")
-    axes[1].set_title("(b) precision", **_TITLE)
+    axes[1].set_title("(b) precision", **TITLE)
     for ax in axes[:2]:
         ax.set_xlim(left=0)
     _growth(axes[2], beyond)
@@ -260,15 +258,15 @@ def _growth(ax: Axes, rows: Rows) -> None:
                 marker="s", linewidth=1.5,
                 label=f"{streams} streams, xi = {number:g}: power {powers[-1]:.2f}")  # fmt: skip
     ws = sorted({row["window"] for row in rows})
-    ax.plot(ws, ws, color=_GREY, linestyle=":", label="W")
+    ax.plot(ws, ws, color=GREY, linestyle=":", label="W")
     ax.set(xscale="log", yscale="log", xlabel="W", ylabel="items")
     ax.legend(frameon=False, fontsize=9)
-    ax.set_title("EAA; the power is that of the last step", **_TITLE)
+    ax.set_title("EAA; the power is that of the last step", **TITLE)
 
 
 def xi(rows: Rows) -> Figure:
     every = sorted({row["window"] for row in rows})
-    figure, (axes,) = _axes(1, len(every) + 1, 4.4, 3.8)
+    figure, (axes,) = make_panels(1, len(every) + 1, 4.4, 3.8)
     for ax, window, dashes in zip(axes, every, ("-", "--"), strict=False):
         mine = [row for row in rows if row["window"] == window]
         _methods(ax, mine, "xi", "items", tuple(STYLE))
@@ -279,7 +277,7 @@ def xi(rows: Rows) -> Figure:
                     linestyle="--", markerfacecolor="white",
                     label="the paper's approximation (ends)")  # fmt: skip
         ax.set_ylim(bottom=0)
-        ax.set_title(f"(c) items kept, W = {window:,}", **_TITLE)
+        ax.set_title(f"(c) items kept, W = {window:,}", **TITLE)
         for name in APPROXIMATE:
             colour, marker = STYLE[name]
             axes[-1].plot([row["xi"] for row in mine], [row["precision"][name] for row in mine],
@@ -288,6 +286,6 @@ def xi(rows: Rows) -> Figure:
     axes[0].legend(frameon=False, fontsize=9)
     axes[-1].set(xlabel="xi", ylabel="precision", ylim=(0, 1.02))
     axes[-1].legend(frameon=False, fontsize=9, loc="lower right")
-    axes[-1].set_title("(d) precision", **_TITLE)
+    axes[-1].set_title("(d) precision", **TITLE)
     figure.suptitle("Figure 5 (c), (d): 2 streams, k = {k}".format(**rows[0]), fontsize=11.5)
     return figure

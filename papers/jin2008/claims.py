@@ -7,7 +7,7 @@ from math import log, log2, log10
 from typing import Any
 
 from papers.jin2008.example import EXPECTED, MEANINGS, SYNOPSES
-from papers.reproduction import judged
+from papers.reproduction import agreement, judged, values_by
 
 CLAIMS = EXPECTED["claims"]
 #: "About linear": a power of k that is no further from 1 than this.
@@ -32,7 +32,9 @@ STEADY = 1.5
 SMALL_ONES = ("CCSQ", "SCSQ", "SCSQ-Buffer")
 OTHERS = tuple(meaning for meaning in MEANINGS if meaning != "Pk-topk")
 Runs = list[dict[str, Any]]
-_entry = partial(judged, CLAIMS)
+_entry, _golden = partial(judged, CLAIMS), partial(agreement, CLAIMS)
+#: For each synopsis, in the order of the paper.
+by_synopsis = partial(values_by, "synopsis", order=SYNOPSES)
 
 
 def verdicts(obtained: dict[str, Any]) -> list[dict[str, Any]]:
@@ -58,24 +60,12 @@ def verdicts(obtained: dict[str, Any]) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def by_synopsis(runs: Runs, key: str, value: str) -> dict[str, dict[int, float]]:
-    """For each synopsis, in the paper's order: what was varied -> the value."""
-    found: dict[str, dict[int, float]] = {name: {} for name in SYNOPSES}
-    for run in runs:
-        found[run["synopsis"]][run[key]] = run[value]
-    return found
-
-
 def power(values: dict[int, float]) -> float:
     """The slope in logarithms, by least squares: what power of the key the values grow by."""
     xs, ys = [log(x) for x in values], [log(y) for y in values.values()]
     x_mean, y_mean = sum(xs) / len(xs), sum(ys) / len(ys)
     steep = sum((x - x_mean) * (y - y_mean) for x, y in zip(xs, ys, strict=True))
     return steep / sum((x - x_mean) ** 2 for x in xs)
-
-
-def _golden(name: str, agrees: bool, got: str) -> dict[str, Any]:
-    return _entry(name, got if agrees else "differs", agrees)
 
 
 def _exact(found: dict[str, Any]) -> dict[str, Any]:

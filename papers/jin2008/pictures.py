@@ -10,7 +10,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
+from matplotlib.ticker import LogLocator
+from papers.drawing import GREY, TITLE, legend, make_panels, save, short, short_ticks
 from papers.jin2008.claims import OTHERS, by_synopsis
 from papers.jin2008.example import EXPECTED, MEANINGS, TABLE_1
 from papers.jin2008.stream import KINDS
@@ -24,10 +25,18 @@ STYLE = {
     "SCSQ-Buffer": ("#0b6e4f", "o"),
 }
 _MEANING = dict(zip(MEANINGS, ("#0b6e4f", "#d98200", "#1f5fbf", "#8a4fbf"), strict=True))
-_GREY = "#9aa0a6"
-_TITLE: dict[str, Any] = {"loc": "left", "fontsize": 11}
 #: The figures of the paper that show space and time, over k and over W.
 _FIGURES = {"PT-k": 8, "U-kRanks": 9, "U-Topk": 10}
+
+#: What the pictures show, in the order of the report.
+CAPTIONS = {
+    "example.png": "The examples",
+    "compact.png": "Sizes of compact sets for growing k",
+    "space.png": "Space for growing k and windows",
+    "time.png": "Time a record for growing k and windows",
+    "meanings.png": "Space and time under the other meanings",
+    "segments.png": "Segments for growing windows",
+}
 
 
 def draw(obtained: dict[str, Any], folder: Path) -> None:
@@ -41,32 +50,7 @@ def draw(obtained: dict[str, Any], folder: Path) -> None:
         "meanings": meanings(obtained["icebergs"]),
         "segments": segments(obtained["segments"]),
     }
-    for name, figure in drawn.items():
-        figure.savefig(folder / f"{name}.png", dpi=130)
-
-
-def _short(number: float, _: object = None) -> str:
-    for unit, name in ((1_000_000, "M"), (1_000, "K")):
-        if number >= unit:
-            return f"{number / unit:g}{name}"
-    return f"{number:g}"
-
-
-def _axes(rows: int, columns: int, width: float, height: float) -> tuple[Figure, Any]:
-    figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
-    axes = figure.subplots(rows, columns, squeeze=False)
-    for ax in axes.flat:
-        ax.spines[["top", "right"]].set_visible(False)
-        ax.grid(True, which="major", color="#e6e6e6", linewidth=0.8)
-        ax.set_axisbelow(True)
-    return figure, axes
-
-
-def _log(axis: Any, ticks: list[float] | None = None) -> None:
-    axis.set_minor_locator(NullLocator())
-    if ticks is not None:
-        axis.set_major_locator(FixedLocator(ticks))
-    axis.set_major_formatter(FuncFormatter(_short))
+    save(drawn, folder)
 
 
 def _lines(ax: Axes, runs: list[dict[str, Any]], key: str, value: str) -> None:
@@ -77,14 +61,8 @@ def _lines(ax: Axes, runs: list[dict[str, Any]], key: str, value: str) -> None:
                 linewidth=1.4, label=name)  # fmt: skip
     ax.set(xscale="log", yscale="log", xlabel="k" if key == "k" else "W")
     ax.yaxis.set_major_locator(LogLocator(numticks=12))
-    _log(ax.xaxis, sorted({run[key] for run in runs}))
-    _log(ax.yaxis)
-
-
-def _legend(figure: Figure, ax: Axes) -> None:
-    """One legend for all panels, to the right of them."""
-    figure.legend(*ax.get_legend_handles_labels(), frameon=False, fontsize=9,
-                  loc="outside right center")  # fmt: skip
+    short_ticks(ax.xaxis, sorted({run[key] for run in runs}))
+    short_ticks(ax.yaxis)
 
 
 # -- the examples ---------------------------------------------------------------------------------
@@ -112,7 +90,7 @@ def _worlds(ax: Axes, table: dict[str, Any]) -> None:
     ax.invert_yaxis()
     ax.set(xlim=(0, 0.18), xlabel="probability")
     ax.spines[["top", "right"]].set_visible(False)
-    ax.set_title("Table 1: the 16 worlds (dark: 6, 5 on top)", **_TITLE)
+    ax.set_title("Table 1: the 16 worlds (dark: 6, 5 on top)", **TITLE)
 
 
 def _array(ax: Axes, table: dict[str, Any], found: dict[str, Any]) -> None:
@@ -134,7 +112,7 @@ def _array(ax: Axes, table: dict[str, Any], found: dict[str, Any]) -> None:
     ax.text(0.3, -5.6, f"r$_{{3,0}}$ + r$_{{3,1}}$ = {bound:g}: {len(found['valid']['3'])} records"
             " reach it,", fontsize=10.5)  # fmt: skip
     ax.text(0.3, -6.4, f"k = {TABLE_1['k']} are enough: compact set {{{members}}}", fontsize=10.5)
-    ax.set_title("Example 3.1: the array r", **_TITLE)
+    ax.set_title("Example 3.1: the array r", **TITLE)
 
 
 def _queue(ax: Axes, found: dict[str, Any]) -> None:
@@ -155,7 +133,7 @@ def _queue(ax: Axes, found: dict[str, Any]) -> None:
         row -= 3.6
     ax.text(-0.5, -6.4, "a line for each segment, the newest first; dark: its compact set, light:"
             " its extras", fontsize=9.5)  # fmt: skip
-    ax.set_title("Example 4.1: the segments of SCSQ, k = 3, W = 8", **_TITLE)
+    ax.set_title("Example 4.1: the segments of SCSQ, k = 3, W = 8", **TITLE)
 
 
 def _tuple(ax: Axes, x: float, y: float, rank: int, member: bool) -> None:
@@ -171,18 +149,18 @@ def _tuple(ax: Axes, x: float, y: float, rank: int, member: bool) -> None:
 
 def compact(found: dict[str, Any]) -> Figure:
     """Figure 3, for all meanings and both streams."""
-    figure, (axes,) = _axes(1, 2, 4.6, 3.9)
+    figure, (axes,) = make_panels(1, 2, 4.6, 3.9)
     for ax, kind in zip(axes, KINDS, strict=True):
         for meaning, colour in _MEANING.items():
             mine = [r for r in found["runs"] if (r["stream"], r["meaning"]) == (kind, meaning)]
             ks = [run["k"] for run in mine]
             ax.plot(ks, [run["mean"] for run in mine], color=colour, marker="o", ms=4,
                     linewidth=1.4, label=meaning)  # fmt: skip
-        ax.plot(ks, ks, color=_GREY, linestyle=":", label="k")
+        ax.plot(ks, ks, color=GREY, linestyle=":", label="k")
         ax.set(xlabel="k", ylabel="records in the compact set")
         ax.set_xlim(left=0)
         ax.set_ylim(bottom=0)
-        ax.set_title(kind, **_TITLE)
+        ax.set_title(kind, **TITLE)
     axes[0].legend(frameon=False, fontsize=9)
     figure.suptitle(
         f"Figure 3, {found['records']:,} records. The paper: the compact set is quite small and"
@@ -193,17 +171,17 @@ def compact(found: dict[str, Any]) -> Figure:
 
 def _both(found: dict[str, Any], value: str, label: str) -> tuple[Figure, Any]:
     """Over k and over W, a row for each stream."""
-    figure, axes = _axes(2, 2, 4.6, 3.5)
+    figure, axes = make_panels(2, 2, 4.6, 3.5)
     for row, (kind, costs) in zip(axes, found.items(), strict=True):
         _lines(row[0], costs["by_k"], "k", value)
         _lines(row[1], costs["by_window"], "window", value)
-        row[0].set_title(f"{kind}, W = {costs['window']:,}", **_TITLE)
-        row[1].set_title(f"{kind}, k = {costs['k']}", **_TITLE)
+        row[0].set_title(f"{kind}, W = {costs['window']:,}", **TITLE)
+        row[1].set_title(f"{kind}, k = {costs['k']}", **TITLE)
         row[0].set_ylabel(label)
         limits = [limit for ax in row for limit in ax.get_ylim()]
         for ax in row:
             ax.set_ylim(min(limits), max(limits))
-    _legend(figure, axes[0, 0])
+    legend(figure, axes[0, 0])
     return figure, axes
 
 
@@ -227,7 +205,7 @@ def time(found: dict[str, Any]) -> Figure:
 
 def meanings(found: dict[str, Any]) -> Figure:
     """Figures 8 to 10: a row for each meaning, space and time over k and W."""
-    figure, axes = _axes(len(OTHERS), 4, 3.5, 2.9)
+    figure, axes = make_panels(len(OTHERS), 4, 3.5, 2.9)
     panels = (("by_k", "k", "bytes"), ("by_window", "window", "bytes"),
               ("by_k", "k", "microseconds"), ("by_window", "window", "microseconds"))  # fmt: skip
     for row, meaning in zip(axes, OTHERS, strict=True):
@@ -235,15 +213,15 @@ def meanings(found: dict[str, Any]) -> Figure:
         for ax, (part, key, value) in zip(row, panels, strict=True):
             _lines(ax, costs[part], key, value)
             ax.set_ylabel("space, bytes" if value == "bytes" else "CPU time a record, µs")
-        window, k = f"W = {_short(costs['window'])}", f"k = {costs['k']}"
+        window, k = f"W = {short(costs['window'])}", f"k = {costs['k']}"
         titles = (f"{meaning} (Figure {_FIGURES[meaning]}), {window}", k, window, k)
         for ax, title in zip(row, titles, strict=True):
-            ax.set_title(title, **(_TITLE | {"fontsize": 10}))
+            ax.set_title(title, **(TITLE | {"fontsize": 10}))
     for column in axes.T:
         limits = [limit for ax in column for limit in ax.get_ylim()]
         for ax in column:
             ax.set_ylim(min(limits), max(limits))
-    _legend(figure, axes[0, 0])
+    legend(figure, axes[0, 0])
     figure.suptitle(
         "Figures 8 to 10, icebergs. The paper: space and time behave as for Pk-topk", fontsize=12
     )
@@ -252,7 +230,7 @@ def meanings(found: dict[str, Any]) -> Figure:
 
 def segments(runs: list[dict[str, Any]]) -> Figure:
     """Lemma 4.4: the number of segments over W."""
-    figure, ((ax,),) = _axes(1, 1, 6.4, 3.9)
+    figure, ((ax,),) = make_panels(1, 1, 6.4, 3.9)
     windows = sorted({run["window"] for run in runs})
     for name in ("SCSQ", "SCSQ-Buffer"):
         colour, marker = STYLE[name]
@@ -260,13 +238,13 @@ def segments(runs: list[dict[str, Any]]) -> Figure:
         ax.plot([run["window"] for run in mine], [run["mean"] for run in mine], color=colour,
                 marker=marker, label=name)  # fmt: skip
     h = float(np.mean([run["compact"] for run in runs]))
-    ax.plot(windows, [log2(w / h) for w in windows], color=_GREY, linestyle="--",
+    ax.plot(windows, [log2(w / h) for w in windows], color=GREY, linestyle="--",
             label="log$_2$(W / H)")  # fmt: skip
     ax.set(xscale="log", xlabel="W", ylabel="segments")
     ax.set_ylim(bottom=0)
-    _log(ax.xaxis, windows)
+    short_ticks(ax.xaxis, windows)
     ax.legend(frameon=False, fontsize=9)
     ax.set_title(
-        f"The paper: O(log W) segments (Lemma 4.4); k = {runs[0]['k']}, H = {h:.0f}", **_TITLE
+        f"The paper: O(log W) segments (Lemma 4.4); k = {runs[0]['k']}, H = {h:.0f}", **TITLE
     )
     return figure

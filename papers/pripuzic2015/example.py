@@ -98,12 +98,12 @@ def table_iii() -> dict[str, Any]:
     rows: dict[str, list[Any]] = {"band": [], "filter": [], "threshold": [], "recent": []}
     threshold = -np.inf
     for _ in _fed(operator):
-        listed = [int(born) + 1 for born in operator._list["born"]]
+        listed = [int(born) + 1 for born in operator._recent.listed["born"]]
         threshold = max(threshold, SCORES[listed[0] - 1])
         rows["band"].append(_band(operator))
         rows["filter"].append([i for i in listed if SCORES[i - 1] < expected["edge"]])
         rows["threshold"].append(_named(threshold))
-        rows["recent"].append([int(at) + 1 for at in operator._buffer["at"][::-1]])
+        rows["recent"].append([int(at) + 1 for at in operator._recent.buffer["at"][::-1]])
     return rows
 
 
@@ -116,7 +116,7 @@ def table_vi() -> dict[str, Any]:
             held = _band(operator)
             rows["top"].append(held[:1])
             rows["candidates"].append(held[1:])
-            rows["threshold"].append(_named(-float(operator._limits[0])))
+            rows["threshold"].append(_named(-float(operator._own["limits"][0])))
     return rows
 
 
@@ -136,7 +136,7 @@ def table_vii() -> dict[str, Any]:
         rows["top"].append(after[:1])
         rows["candidates"].append(held[1:])
         rows["struck"].append([i for i in held if i not in after])
-        rows["limits"].append(int(operator._limits[0]))
+        rows["limits"].append(int(operator._own["limits"][0]))
         before = after
     return rows
 

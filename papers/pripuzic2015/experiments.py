@@ -75,7 +75,7 @@ def _references(operator: Any) -> int:
     if hasattr(operator, "view"):
         return len(operator.view()[0])
     filtered = operator.filter is not None  # PA's list is its band's copy, for the gate
-    return len(operator._band) + (len(operator._list) if filtered else 0)
+    return len(operator._band) + (len(operator._recent.listed) if filtered else 0)
 
 
 def cost(

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from papers.pripuzic2015.example import EXPECTED
-from papers.reproduction import judged
+from papers.reproduction import judged, values_by
 
 CLAIMS = EXPECTED["claims"]
 #: How far the mean number of records kept may be from the formula.
@@ -43,14 +43,7 @@ Runs = list[dict[str, Any]]
 #: Algorithm -> what was varied -> the value.
 Costs = dict[str, dict[Any, float]]
 entry = partial(judged, CLAIMS)
-
-
-def by_algorithm(runs: Runs, key: str, value: str) -> Costs:
-    """For each algorithm: what was varied -> the value."""
-    found: Costs = {}
-    for run in runs:
-        found.setdefault(run["algorithm"], {})[run[key]] = run[value]
-    return found
+by_algorithm = partial(values_by, "algorithm")
 
 
 def split(runs: Runs, grid: bool) -> Runs:

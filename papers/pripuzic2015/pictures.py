@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
+from matplotlib.ticker import LogLocator
+from papers.drawing import GREY, TITLE, make_panels, plain, save, short_ticks
 from papers.pripuzic2015.claims import relaxed_size, strict_size
 from papers.pripuzic2015.example import EXAMPLE, SCORES
 from papers.pripuzic2015.judging import by_algorithm, split
@@ -29,9 +30,20 @@ STYLE = {
     "SNN": ("#8a4fbf", "X", "-"),
     "CPM": ("#c45fa0", "X", "--"),
 }
-_GREY = "#9aa0a6"
 _WRONGS = ("missed", "wrong")
-_TITLE = {"loc": "left", "fontsize": 11}
+
+#: What the pictures show, in the order of the report.
+CAPTIONS = {
+    "example.png": "The running example",
+    "errors.png": "Errors of PA in random order",
+    "in_order.png": "Results missed on streams in order of time",
+    "kept.png": "Records kept by SA and RA",
+    "by_k.png": "Cost of one query for growing k",
+    "by_parameter.png": "Cost of one query for growing windows, buffers and gamma",
+    "space.png": "References and records kept for growing k",
+    "many.png": "Cost of many queries for growing numbers and dimensions",
+    "many_by_kind.png": "Cost of many queries on all streams",
+}
 
 
 def draw(obtained: dict[str, Any], folder: Path) -> None:
@@ -47,36 +59,7 @@ def draw(obtained: dict[str, Any], folder: Path) -> None:
         "many": many(obtained["by_queries"], obtained["by_dimensions"]),
         "many_by_kind": many_by_kind(obtained["by_kind"]),
     }
-    for name, figure in drawn.items():
-        figure.savefig(folder / f"{name}.png", dpi=130)
-
-
-def _short(number: float, _: object = None) -> str:
-    for unit, name in ((1_000_000, "M"), (1_000, "K")):
-        if number >= unit:
-            return f"{number / unit:g}{name}"
-    return f"{number:g}"
-
-
-def _axes(rows: int, columns: int, width: float = 4.9, height: float = 3.8) -> tuple[Figure, Any]:
-    figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
-    axes = figure.subplots(rows, columns, squeeze=False)
-    for ax in axes.flat:
-        _plain(ax)
-    return figure, axes
-
-
-def _plain(ax: Axes) -> None:
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.grid(True, which="major", color="#e6e6e6", linewidth=0.8)
-    ax.set_axisbelow(True)
-
-
-def _log(axis: Any, ticks: list[float] | None = None) -> None:
-    axis.set_minor_locator(NullLocator())  # thousands of them cost seconds
-    if ticks is not None:
-        axis.set_major_locator(FixedLocator(ticks))
-    axis.set_major_formatter(FuncFormatter(_short))
+    save(drawn, folder)
 
 
 def _lines(ax: Axes, runs: list[dict[str, Any]], key: str, value: str, log_x: bool = True) -> None:
@@ -89,8 +72,8 @@ def _lines(ax: Axes, runs: list[dict[str, Any]], key: str, value: str, log_x: bo
     ticks = sorted({run[key] for run in runs})
     if log_x:
         ax.set_xscale("log")
-    _log(ax.xaxis, ticks)
-    _log(ax.yaxis)
+    short_ticks(ax.xaxis, ticks)
+    short_ticks(ax.yaxis)
 
 
 def _legend(figure: Figure, axes: Any, **given: Any) -> None:
@@ -112,12 +95,12 @@ def example(steps: dict[str, Any]) -> Figure:
         stream.scatter(step, score, s=250, facecolor="#cfe8dd", edgecolor="#0b6e4f", zorder=3)
         stream.text(step, score, str(step), ha="center", va="center", fontsize=8.5, zorder=4)
     edge = EXAMPLE["table_iii"]["edge"]
-    stream.axhline(edge, color=_GREY, linestyle="--", linewidth=1)
+    stream.axhline(edge, color=GREY, linestyle="--", linewidth=1)
     stream.text(0.2, edge + 0.1, "border of the cells", ha="left", va="top", fontsize=8)
     stream.set(xlim=(0, 12), ylim=(15.5, 0), xlabel="arrival", ylabel="score (smaller is better)")
     stream.set_xticks(range(1, 12))
-    stream.set_title("Objects (Figure 1)", **_TITLE)
-    _plain(stream)
+    stream.set_title("Objects (Figure 1)", **TITLE)
+    plain(stream)
     columns = {
         "CPM\n(Table II)": [_listed(row) for row in steps["table_ii"]["CPM"]["list"]],
         "SNN\n(Table II)": [_listed(row) for row in steps["table_ii"]["SNN"]["list"]],
@@ -165,7 +148,7 @@ def _table(ax: Axes, columns: dict[str, list[str]]) -> None:
 
 def errors(full: dict[str, Any], fewer: dict[str, Any]) -> Figure:
     """Lemma 4.6 and Figure 8: bounds, and what happens with fewer candidates."""
-    figure, ((bound, share),) = _axes(1, 2, width=5.4, height=4.1)
+    figure, ((bound, share),) = make_panels(1, 2, width=5.4, height=4.1)
     ks = list(dict.fromkeys(run["k"] for run in full["runs"]))
     places = np.arange(len(ks))
     none = [run for run in full["runs"] if run["additional"] == 0]
@@ -184,7 +167,7 @@ def errors(full: dict[str, Any], fewer: dict[str, Any]) -> Figure:
     bound.set(xlabel="k", ylabel="objects a run", xlim=(-0.5, len(ks) + 0.1))
     highest = [full["bound_wrong"], *(run[f"{x}_at_most"] for run in none for x in _WRONGS)]
     bound.set_ylim(0, 1.35 * max(highest))  # room for the legend
-    bound.set_title("Errors of PA in random order (Lemma 4.6)", **_TITLE)
+    bound.set_title("Errors of PA in random order (Lemma 4.6)", **TITLE)
     bound.legend(frameon=False, fontsize=8.5, loc="upper left", ncols=2)
     colours = ("#0b6e4f", "#1f5fbf", "#d98200")
     smallest = 1 / fewer["runs"][0]["runs"]
@@ -197,14 +180,14 @@ def errors(full: dict[str, Any], fewer: dict[str, Any]) -> Figure:
             if seen:
                 share.plot(*zip(*seen, strict=True), color=colour, marker="o", ms=4, linestyle=line,
                            label=f"{name}, k = {k}")  # fmt: skip
-    share.axhline(fewer["bound_missed"], color=_GREY, linestyle="--", linewidth=1.2)
+    share.axhline(fewer["bound_missed"], color=GREY, linestyle="--", linewidth=1.2)
     share.text(1.0, fewer["bound_missed"] * 0.9, "bound missed", color="#5f6368", fontsize=9,
                ha="right", va="top")  # fmt: skip
     share.set(yscale="log", xlim=(0, 1.05), xlabel="candidates, as a share of the limit",
               ylabel="objects a run")  # fmt: skip
     share.set_ylim(bottom=0.3 * min(smallest, fewer["bound_missed"]))
-    _log(share.yaxis)
-    share.set_title("With fewer candidates (no point: no error)", **_TITLE)
+    short_ticks(share.yaxis)
+    share.set_title("With fewer candidates (no point: no error)", **TITLE)
     share.legend(frameon=False, fontsize=8.5)
     return figure
 
@@ -212,7 +195,7 @@ def errors(full: dict[str, Any], fewer: dict[str, Any]) -> Figure:
 def in_order(found: dict[str, Any]) -> Figure:
     """Section 4.1.3: what PA misses on streams in order, and adaptive PA does not."""
     ks = list(dict.fromkeys(run["k"] for run in found["runs"]))
-    figure, (axes,) = _axes(1, len(ks), width=5.2, height=3.6)
+    figure, (axes,) = make_panels(1, len(ks), width=5.2, height=3.6)
     for ax, k in zip(axes, ks, strict=True):
         mine = [run for run in found["runs"] if run["k"] == k]
         places = np.arange(len(mine))
@@ -229,7 +212,7 @@ def in_order(found: dict[str, Any]) -> Figure:
         ax.set_xticks(places, names, fontsize=9)
         ax.set(ylim=(0, 112), ylabel="results missed, %")
         ax.grid(False, axis="x")
-        ax.set_title(f"k = {k}", **_TITLE)
+        ax.set_title(f"k = {k}", **TITLE)
     axes[-1].legend(frameon=False, fontsize=9)
     figure.suptitle(
         f"Streams in order of time: results missed (below: results there are);"
@@ -240,7 +223,7 @@ def in_order(found: dict[str, Any]) -> Figure:
 
 def kept(runs: list[dict[str, Any]]) -> Figure:
     """Records kept against k (1 + H_n - H_k) and Lemma 4.9."""
-    figure, ((by_k, by_gamma),) = _axes(1, 2, width=5.2, height=4.0)
+    figure, ((by_k, by_gamma),) = make_panels(1, 2, width=5.2, height=4.0)
     usual, n = runs[0]["gamma"], runs[0]["n"]
     mine = [run for run in runs if run["n"] == n and run["gamma"] == usual]
     ks = np.unique([run["k"] for run in mine])
@@ -255,9 +238,9 @@ def kept(runs: list[dict[str, Any]]) -> Figure:
         by_k.plot(*zip(*points, strict=True), marker, ms=8, markerfacecolor="none",
                   color="#0b6e4f", label=f"{name}, measured")  # fmt: skip
     by_k.set(xscale="log", yscale="log", xlabel="k", ylabel="records kept")
-    _log(by_k.xaxis, list(ks))
-    _log(by_k.yaxis)
-    by_k.set_title(f"n = {n:,}, gamma = {usual:g}", **_TITLE)
+    short_ticks(by_k.xaxis, list(ks))
+    short_ticks(by_k.yaxis)
+    by_k.set_title(f"n = {n:,}, gamma = {usual:g}", **TITLE)
     by_k.legend(frameon=False, fontsize=9)
     k = max(ks)
     mine = [run for run in runs if run["n"] == n and run["k"] == k]
@@ -270,14 +253,14 @@ def kept(runs: list[dict[str, Any]]) -> Figure:
         by_gamma.plot(*zip(*points, strict=True), marker, ms=8, markerfacecolor="none",
                       color="#0b6e4f", label=f"{name}, measured")  # fmt: skip
     by_gamma.set(xlabel="gamma", ylabel="records kept", ylim=(0, None))
-    by_gamma.set_title(f"n = {n:,}, k = {k}", **_TITLE)
+    by_gamma.set_title(f"n = {n:,}, k = {k}", **TITLE)
     by_gamma.legend(frameon=False, fontsize=9, loc="lower right")
     return figure
 
 
 def by_k(found: dict[str, Any]) -> Figure:
     """Figures 9 and 10 without query indexing: one query, growing k, on every stream."""
-    figure, axes = _axes(2, 3, width=4.4, height=3.5)
+    figure, axes = make_panels(2, 3, width=4.4, height=3.5)
     names = {
         "random": "random scores", "uniform": "uniform points", "clustered": "clustered points",
         "stations, shuffled": "weather stations, shuffled", "walks": "walks: correlated in time",
@@ -286,7 +269,7 @@ def by_k(found: dict[str, Any]) -> Figure:
     values = [run["nanoseconds"] for runs in found.values() for run in runs]
     for ax, (kind, runs) in zip(axes.flat, found.items(), strict=True):
         _lines(ax, runs, "k", "nanoseconds")
-        ax.set_title(names[kind], **_TITLE)
+        ax.set_title(names[kind], **TITLE)
         ax.set_ylim(0.7 * min(values), 1.4 * max(values))
     for ax in axes[:, 0]:
         ax.set_ylabel("CPU time an arrival, ns")
@@ -299,7 +282,7 @@ def by_k(found: dict[str, Any]) -> Figure:
 
 def by_parameter(obtained: dict[str, Any]) -> Figure:
     """Figures 11(d), (e), (f)."""
-    figure, axes = _axes(2, 3, width=4.4, height=3.5)
+    figure, axes = make_panels(2, 3, width=4.4, height=3.5)
     panels = [
         (obtained["by_n"], "n", "window n (Figure 11f)", True),
         *[
@@ -313,12 +296,12 @@ def by_parameter(obtained: dict[str, Any]) -> Figure:
     ]
     for ax, (runs, key, title, log_x) in zip(axes.flat, panels, strict=False):
         _lines(ax, runs, key, "nanoseconds", log_x)
-        ax.set_title(title, **(_TITLE | {"fontsize": 10}))
+        ax.set_title(title, **(TITLE | {"fontsize": 10}))
         ax.set_xlabel(key)
         if key == "b":
             ax.tick_params(axis="x", labelsize=8)
         elif key == "gamma":  # the smallest stand too close for their numbers
-            _log(ax.xaxis, [0, 0.2, 0.5, 1])
+            short_ticks(ax.xaxis, [0, 0.2, 0.5, 1])
     for ax in axes.flat[len(panels) :]:
         ax.set_visible(False)
     for ax in axes[:, 0]:
@@ -330,11 +313,11 @@ def by_parameter(obtained: dict[str, Any]) -> Figure:
 
 def space(runs: list[dict[str, Any]]) -> Figure:
     """Figure 12: references of a query, and records that must stay in memory for it."""
-    figure, axes = _axes(1, 2, width=4.9, height=4.0)
+    figure, axes = make_panels(1, 2, width=4.9, height=4.0)
     _lines(axes[0, 0], runs, "k", "references")
     _lines(axes[0, 1], runs, "k", "kept")
-    axes[0, 0].set_title("references of a query (Figure 12b)", **_TITLE)
-    axes[0, 1].set_title("records kept, one query alone", **_TITLE)
+    axes[0, 0].set_title("references of a query (Figure 12b)", **TITLE)
+    axes[0, 1].set_title("records kept, one query alone", **TITLE)
     for ax in axes.flat:
         ax.set(xlabel="k", ylabel="records")
     _legend(figure, axes)
@@ -343,7 +326,7 @@ def space(runs: list[dict[str, Any]]) -> Figure:
 
 def many(by_queries: list[dict[str, Any]], by_dimensions: list[dict[str, Any]]) -> Figure:
     """Figures 11(a) and (c), with and without the grid."""
-    figure, axes = _axes(2, 2, width=4.9, height=3.6)
+    figure, axes = make_panels(2, 2, width=4.9, height=3.6)
     few = by_dimensions[0]["queries"]
     for row, (runs, key, label, where) in enumerate(
         (
@@ -354,7 +337,7 @@ def many(by_queries: list[dict[str, Any]], by_dimensions: list[dict[str, Any]]) 
         values = [run["microseconds"] for run in runs]
         for ax, grid in zip(axes[row], (False, True), strict=True):
             _lines(ax, split(runs, grid), key, "microseconds", log_x=key == "queries")
-            ax.set_title(f"{'with' if grid else 'without'} grid, {where}", **_TITLE)
+            ax.set_title(f"{'with' if grid else 'without'} grid, {where}", **TITLE)
             ax.set(xlabel=label, ylim=(0.7 * min(values), 1.4 * max(values)))
         axes[row, 0].set_ylabel("CPU time a record, µs")
     _legend(figure, axes)
@@ -364,7 +347,7 @@ def many(by_queries: list[dict[str, Any]], by_dimensions: list[dict[str, Any]]) 
 
 def many_by_kind(found: dict[str, Any]) -> Figure:
     """Figures 9 and 10 for many queries: with and without the grid, on every stream."""
-    figure, axes = _axes(1, len(found), width=3.2, height=3.8)
+    figure, axes = make_panels(1, len(found), width=3.2, height=3.8)
     values = [run["microseconds"] for runs in found.values() for run in runs]
     for ax, (kind, runs) in zip(axes[0], found.items(), strict=True):
         names = list(dict.fromkeys(run["algorithm"] for run in runs))
@@ -376,10 +359,10 @@ def many_by_kind(found: dict[str, Any]) -> Figure:
         ax.set_yticks(range(len(names)), names if kind == next(iter(found)) else [])
         ax.invert_yaxis()
         ax.set_xscale("log")
-        _log(ax.xaxis)
+        short_ticks(ax.xaxis)
         ax.set_xlim(0.6 * min(values), 1.4 * max(values))
         ax.grid(False, axis="y")
-        ax.set_title(kind, **_TITLE)
+        ax.set_title(kind, **TITLE)
         ax.set_xlabel("CPU time a record, µs")
     axes[0, -1].legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
     queries = next(iter(found.values()))[0]["queries"]

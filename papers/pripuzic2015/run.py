@@ -1,21 +1,8 @@
-"""Pripuzic et al. 2015: `python papers/pripuzic2015/run.py [--quick | --full] [--out FOLDER]`.
-
-Writes `obtained.json` and the pictures; `crestline reproduce` writes a report as well.
-"""
+"""Pripuzic et al. 2015: run everything that `obtained.json` and the pictures show."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
-HERE = Path(__file__).resolve().parent
-if not __package__:  # run as a script
-    sys.path.insert(0, str(HERE.parents[1]))
-
-from benchmarks.measure import machine  # noqa: E402
-from papers.pripuzic2015 import (  # noqa: E402
+from papers.pripuzic2015 import (
     claims,
     errors,
     example,
@@ -26,22 +13,19 @@ from papers.pripuzic2015 import (  # noqa: E402
     sizes,
     stream,
 )
+from papers.reproduction import Obtained, Paper, Say
 
-from papers import reproduction  # noqa: E402
 
-
-def obtain(size: str, say: Callable[[str], None]) -> dict[str, Any]:
-    """Run everything; what comes back is what `obtained.json` holds."""
+def obtain(size: str, say: Say) -> Obtained:
+    """Run everything and return the figures."""
     chosen = sizes.SIZES[size]
     tables, steps = example.tables(), example.steps()
     steps["table_iii_grid"] = many.table_iii()
     say("compiling (not timed)")
     experiments.warm_up()
     many.warm_up()
-    obtained: dict[str, Any] = {
-        "size": size,
+    return {
         "stream": stream.stations()[0],
-        "machine": machine(),
         "tables": tables,
         "example": {"steps": steps, "agreement": example.agreement(steps, tables)},
         "refused": example.refused(),
@@ -61,28 +45,6 @@ def obtain(size: str, say: Callable[[str], None]) -> dict[str, Any]:
         "by_resolution": many.by_resolution(chosen, say),
         "stored": many.stored(chosen, say),
     }
-    return obtained
 
 
-PAPER = reproduction.Paper(
-    title="Pripuzic et al. 2015: a result after every arrival",
-    home=HERE,
-    obtain=obtain,
-    golden=golden.golden,
-    judge=claims.verdicts,
-    draw=pictures.draw,
-    pictures={
-        "example.png": "The running example",
-        "errors.png": "Errors of PA in random order",
-        "in_order.png": "Results missed on streams in order of time",
-        "kept.png": "Records kept by SA and RA",
-        "by_k.png": "Cost of one query for growing k",
-        "by_parameter.png": "Cost of one query for growing windows, buffers and gamma",
-        "space.png": "References and records kept for growing k",
-        "many.png": "Cost of many queries for growing numbers and dimensions",
-        "many_by_kind.png": "Cost of many queries on all streams",
-    },
-)
-
-if __name__ == "__main__":
-    reproduction.command(PAPER)
+PAPER = Paper.of("pripuzic2015", obtain, (golden, claims, pictures))

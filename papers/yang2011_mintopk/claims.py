@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from papers.reproduction import judged
+from papers.reproduction import judged, values_by
 from papers.yang2011_mintopk.example import EXPECTED
 
 CLAIMS = EXPECTED["claims"]
@@ -28,6 +28,7 @@ LINEAR = 0.1
 Runs = list[dict[str, Any]]
 Values = dict[str, dict[Any, float]]
 _entry = partial(judged, CLAIMS)
+by_algorithm = partial(values_by, "algorithm")
 
 
 def verdicts(obtained: dict[str, Any]) -> list[dict[str, Any]]:
@@ -63,14 +64,6 @@ def verdicts(obtained: dict[str, Any]) -> list[dict[str, Any]]:
           (("slide_mintopk", "MinTopk"), ("slide_sma", "SMA"))],
         *_response(obtained["by_arrival"]["runs"]),
     ]  # fmt: skip
-
-
-def by_algorithm(runs: Runs, key: str, value: str) -> Values:
-    """For each algorithm: what was varied -> the value."""
-    found: Values = {}
-    for run in runs:
-        found.setdefault(run["algorithm"], {})[run[key]] = run[value]
-    return found
 
 
 def harmonic(count: int) -> float:

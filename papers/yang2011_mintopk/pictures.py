@@ -8,6 +8,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
+from papers.drawing import GREY, make_panels, save, short
 from papers.yang2011_mintopk.claims import by_algorithm
 from papers.yang2011_mintopk.example import EXAMPLE
 
@@ -19,7 +20,16 @@ STYLE = {
     "TMA": ("#6b4fa0", "D"),
     "Naive": ("#555555", "x"),
 }
-_GREY = "#9aa0a6"
+
+#: What the pictures show, in the order of the report.
+CAPTIONS = {
+    "example.png": "The running example",
+    "kept.png": "Records kept",
+    "by_k.png": "CPU time and records kept for growing k",
+    "by_window.png": "Growing windows",
+    "by_slide.png": "Slides of many lengths",
+    "by_arrival.png": "Uneven arrival",
+}
 
 
 def draw(obtained: dict[str, Any], folder: Path) -> None:
@@ -32,29 +42,16 @@ def draw(obtained: dict[str, Any], folder: Path) -> None:
         "by_slide": by_slide(obtained["by_slide"]),
         "by_arrival": by_arrival(obtained["by_arrival"]),
     }
-    for name, figure in drawn.items():
-        figure.savefig(folder / f"{name}.png", dpi=130)
+    save(drawn, folder)
 
 
-def _short(number: float, _: object = None) -> str:
-    for unit, name in ((1_000_000, "M"), (1_000, "K")):
-        if number >= unit:
-            return f"{number / unit:g}{name}"
-    return f"{number:g}"
-
-
-def _axes(columns: int, width: float = 5.2, height: float = 3.9) -> tuple[Figure, list[Axes]]:
-    figure = Figure(figsize=(width * columns, height), layout="constrained")
-    axes = figure.subplots(1, columns, squeeze=False)
-    for ax in axes[0]:
-        ax.spines[["top", "right"]].set_visible(False)
-        ax.grid(True, which="major", color="#e6e6e6", linewidth=0.8)
-        ax.set_axisbelow(True)
+def _row(columns: int, width: float = 5.2, height: float = 3.9) -> tuple[Figure, list[Axes]]:
+    figure, axes = make_panels(1, columns, width, height)
     return figure, list(axes[0])
 
 
 def _log(axis: Any) -> None:
-    axis.set_major_formatter(FuncFormatter(_short))
+    axis.set_major_formatter(FuncFormatter(short))
     axis.set_minor_formatter(NullFormatter())
 
 
@@ -89,7 +86,7 @@ def _example_stream(ax: Axes, step: dict[str, Any], first: int, last: int, curre
     for number in range(first, last + 1):
         score, listed = EXAMPLE["scores"][number - 1], str(number) in step["marks"]
         face = "#0b6e4f" if number in now else "#cfe8dd" if listed else "white"
-        edge = "#0b6e4f" if listed else _GREY
+        edge = "#0b6e4f" if listed else GREY
         ax.scatter(number, score, s=330, facecolor=face, edgecolor=edge, zorder=3,
                    linestyle="-" if listed else "--", linewidth=1.3)  # fmt: skip
         ax.text(number, score, str(number), ha="center", va="center", fontsize=8.5, zorder=4,
@@ -117,7 +114,7 @@ def _example_list(ax: Axes, step: dict[str, Any]) -> None:
 
 def kept(runs: list[dict[str, Any]]) -> Figure:
     """Records kept in multiples of k: measured, k H_C, and the paper's 2k."""
-    figure, (ax,) = _axes(1, width=6.4, height=4.2)
+    figure, (ax,) = _row(1, width=6.4, height=4.2)
     panes = sorted({run["panes"] for run in runs})
     h = {run["panes"]: run["h"] for run in runs}
     ax.plot(panes, [h[c] for c in panes], color="#0b6e4f", label="k H$_C$", zorder=2)
@@ -126,8 +123,8 @@ def kept(runs: list[dict[str, Any]]) -> Figure:
         ax.plot([run["panes"] for run in mine], [run["mean"] for run in mine], marker, ms=8,
                 markerfacecolor="none", color="black", label=f"measured, k = {k:,}")  # fmt: skip
     ax.axhline(2, color="#b3261e", linestyle="--", label="2k (Theorem 3.2)")
-    ax.axhline(1, color=_GREY, linestyle=":", label="rising scores: k")
-    ax.plot(panes, panes, color=_GREY, linestyle="-.", label="falling scores: k C")
+    ax.axhline(1, color=GREY, linestyle=":", label="rising scores: k")
+    ax.plot(panes, panes, color=GREY, linestyle="-.", label="falling scores: k C")
     ax.set(xscale="log", yscale="log", xlabel="C = window / slide", ylabel="records kept / k")
     ax.set_xticks(panes)
     ax.set_yticks([1, 2, 3, 5, 7, 10, 100, 1_000])
@@ -140,7 +137,7 @@ def kept(runs: list[dict[str, Any]]) -> Figure:
 
 
 def by_k(runs: list[dict[str, Any]]) -> Figure:
-    figure, (cpu, memory) = _axes(2)
+    figure, (cpu, memory) = _row(2)
     _lines(cpu, runs, "k", "microseconds_a_record")
     _lines(memory, runs, "k", "kept_mean")
     cpu.set(xlabel="k", ylabel="CPU time a record, µs")
@@ -155,11 +152,11 @@ def by_k(runs: list[dict[str, Any]]) -> Figure:
 
 
 def by_window(found: dict[str, Any]) -> Figure:
-    figure, (tenth, fixed, memory) = _axes(3, width=4.6)
+    figure, (tenth, fixed, memory) = _row(3, width=4.6)
     _lines(tenth, found["tenth"], "window", "microseconds_a_record")
     _lines(fixed, found["fixed"], "window", "microseconds_a_record")
     _lines(memory, found["fixed"], "window", "kept_mean")
-    slide = _short(found["fixed"][0]["slide"])
+    slide = short(found["fixed"][0]["slide"])
     tenth.set_title("slide = window / 10 (Figure 9)", loc="left", fontsize=11)
     fixed.set_title(f"slide fixed at {slide}", loc="left", fontsize=11)
     memory.set_title(f"slide fixed at {slide} (cf. Figure 10)", loc="left", fontsize=11)
@@ -172,7 +169,7 @@ def by_window(found: dict[str, Any]) -> Figure:
 
 
 def by_slide(found: dict[str, Any]) -> Figure:
-    figure, (cpu, memory) = _axes(2)
+    figure, (cpu, memory) = _row(2)
     _lines(cpu, found["runs"], "slide", "microseconds_a_record")
     _lines(memory, found["runs"], "slide", "kept_mean")
     references = [(run["slide"], found["k"] * run["window"] // run["slide"])
@@ -191,7 +188,7 @@ def by_slide(found: dict[str, Any]) -> Figure:
 def by_arrival(found: dict[str, Any]) -> Figure:
     """Figure 13: for each slide the mean, one standard deviation, and the extremes."""
     seconds = list(dict.fromkeys(run["seconds"] for run in found["runs"]))
-    figure, axes = _axes(len(seconds), width=3.9)
+    figure, axes = _row(len(seconds), width=3.9)
     least = min(run["least_ms"] for run in found["runs"])
     most = max(run["most_ms"] for run in found["runs"])
     for ax, slide in zip(axes, seconds, strict=True):

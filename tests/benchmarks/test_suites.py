@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +36,9 @@ def test_suites_are_named_and_described() -> None:
 
     from benchmarks import SUITES
 
-    for name in SUITES:
+    for name, description in SUITES.items():
         suite = import_module(f"benchmarks.{name}")
-        assert suite.DESCRIPTION and callable(suite.run) and callable(suite.table)
+        assert description and callable(suite.run) and callable(suite.table)
 
 
 # -- steps --------------------------------------------------------------------------------------
@@ -522,3 +523,34 @@ def test_a_child_that_misses_a_package_says_which(
     with pytest.raises(ModuleNotFoundError) as raised:
         in_child("needy", {})
     assert raised.value.name == "not_installed_here"
+
+
+# -- first --------------------------------------------------------------------------------------
+
+
+def test_first_answers_are_measured_cold_and_warm() -> None:
+    from benchmarks import first
+
+    result = first.run(quick=True, say=quiet, rows=(20,), large=100, families=("certain",))
+    assert json.loads(json.dumps(result)) == result
+    assert [(c["family"], c["rows"]) for c in result["cells"]] == [
+        ("import", 0), ("certain", 20), ("certain", 100)
+    ]  # fmt: skip
+    assert all(0 < cell["warm_cpu"] < 60 for cell in result["cells"])
+    assert "certain, 20 rows: 2 CPU s, cold" in first.table(result)
+
+
+def test_first_does_not_count_answers_that_differ(monkeypatch: pytest.MonkeyPatch) -> None:
+    from benchmarks import first
+
+    monkeypatch.setattr(first, "_FEW", "import random; print(random.random())")
+    with pytest.raises(RuntimeError, match="differs from the first"):
+        first.run(quick=True, say=quiet, rows=(20,), large=100, families=("certain",))
+
+
+def test_first_measures_another_version_beside(monkeypatch: pytest.MonkeyPatch) -> None:
+    from benchmarks import first
+
+    monkeypatch.setenv(first.BEFORE_VARIABLE, sys.executable)
+    result = first.run(quick=True, say=quiet, rows=(), families=())
+    assert [cell["version"] for cell in result["cells"]] == ["now", "before"]

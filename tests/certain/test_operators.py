@@ -28,7 +28,7 @@ def test_equals_naive(operator: type, seed: int) -> None:
 @given(st.integers(0, 2**32))
 def test_long_batches_equal_naive(operator: type, seed: int) -> None:
     stream = Stream.long(np.random.default_rng(seed))
-    with patch("crestline.certain.arrivals._LEAST_BLOCK", 4):  # blocks where the batch is short too
+    with patch("crestline.certain.recent._LEAST_BLOCK", 4):  # blocks where the batch is short too
         assert stream.through(operator) == stream.through(Naive)
 
 

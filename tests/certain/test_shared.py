@@ -98,10 +98,10 @@ def test_changes_are_told_where_something_changed_and_where_all_is_gone() -> Non
     assert told[0] == [(1, 0, [0]), (11, 0, [1]), (15, 0, [])]
     assert told[1] == [(1, 0, [0]), (101, 0, [1]), (105, 0, [])]
     assert operator.candidates == 0
-    assert operator.top(ask=1).tolist() == [] and operator.top(partition=9).tolist() == []
+    assert operator.top(number=1).tolist() == [] and operator.top(partition=9).tolist() == []
     operator.observe(Batch(np.array([7.0]), np.array([300])))
     operator.advance(301)
-    assert operator.top(ask=0).tolist() == operator.top(ask=1).tolist() == [2]
+    assert operator.top(number=0).tolist() == operator.top(number=1).tolist() == [2]
 
 
 @pytest.mark.parametrize(

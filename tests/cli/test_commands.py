@@ -12,7 +12,7 @@ import pytest
 
 import crestline as library
 from cli.command import TOP, crestline
-from crestline.cli import bench as bench_module
+from crestline.cli import clone
 from crestline.planner import algorithms
 from crestline.streams import KINDS
 
@@ -114,7 +114,6 @@ def test_generate_says_what_is_wrong(
 
 SUITE = """
 from benchmarks import helper
-DESCRIPTION: str = "how fast nothing is"
 def run(*, quick, say):
     say("measuring")
     return {"quick": quick, "value": helper.VALUE}
@@ -125,40 +124,59 @@ def table(result):
 
 @pytest.fixture
 def suites(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    for name in [name for name in sys.modules if name.split(".")[0] == "benchmarks"]:
+    """A clone with suites that are made up; its folder ``benchmarks``."""
+    folder = tmp_path / "benchmarks"
+    folder.mkdir()
+    named = {"nothing": "how fast nothing is", "needy": "wants more", "lazy": "imports late"}
+    (folder / "__init__.py").write_text(f"SUITES = {named}\n")
+    (folder / "helper.py").write_text("VALUE = 7\n")
+    (folder / "nothing.py").write_text(SUITE)
+    (folder / "needy.py").write_text("import not_installed_here\n")
+    (folder / "lazy.py").write_text("def run(quick, say):\n    import sortedcontainers\n")
+    monkeypatch.setattr(clone, "ROOT", tmp_path)
+    monkeypatch.setattr(sys, "path", [path for path in sys.path if path])
+    loaded = [name for name in sys.modules if name.split(".")[0] == "benchmarks"]
+    for name in loaded:
         monkeypatch.delitem(sys.modules, name)
-    (tmp_path / "__init__.py").write_text("SUITES = ('nothing', 'needy')\n")
-    (tmp_path / "helper.py").write_text("VALUE = 7\n")
-    (tmp_path / "nothing.py").write_text(SUITE)
-    (tmp_path / "needy.py").write_text("DESCRIPTION = 'wants more'\nimport not_installed_here\n")
-    monkeypatch.setattr(bench_module, "find", lambda *_: tmp_path)
-    yield tmp_path
+    yield folder
     for name in [name for name in sys.modules if name.split(".")[0] == "benchmarks"]:
-        monkeypatch.delitem(sys.modules, name)
+        del sys.modules[name]
 
 
-def test_bench_lists_and_runs_suites(suites: Path) -> None:
+@pytest.mark.usefixtures("suites")
+def test_bench_lists_and_runs_suites() -> None:
     listed = crestline("bench").stdout.splitlines()
-    assert listed == ["nothing  how fast nothing is", "needy    wants more"]
+    assert listed == [
+        "nothing  how fast nothing is", "needy    wants more", "lazy     imports late"
+    ]  # fmt: skip
     result = crestline("bench", "nothing")
     assert (result.stdout, result.stderr) == ("value 7\n", "measuring\n")
     told = crestline("bench", "nothing", "--quick", "--json").stdout
     assert json.loads(told) == {"quick": True, "value": 7}
-    assert "choose one of nothing, needy, all" in crestline("bench", "other", code=2).stderr
+    assert "choose one of nothing, needy, lazy, all" in crestline("bench", "other", code=2).stderr
     assert "pip install not_installed_here" in crestline("bench", "needy", code=2).stderr
 
 
+@pytest.mark.usefixtures("suites")
 def test_bench_names_the_extra_that_a_suite_misses_while_it_runs(
-    suites: Path, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    lazy = "DESCRIPTION = 'lazy'\ndef run(quick, say):\n    import sortedcontainers\n"
-    (suites / "lazy.py").write_text(lazy)
     monkeypatch.setitem(sys.modules, "sortedcontainers", None)
     told = crestline("bench", "lazy", code=2).stderr
     assert "pip install 'crestline[bench]'" in told and told.count("\n") == 1
 
 
 def test_bench_finds_the_suites_of_the_clone() -> None:
-    folder = bench_module.find("benchmarks", "")
-    assert folder.name == "benchmarks"
-    assert all(text for text in bench_module.suites(folder).values())
+    listed = crestline("bench").stdout.splitlines()
+    assert listed[0].startswith("steps ") and all(len(line.split()) > 1 for line in listed)
+
+
+@pytest.mark.parametrize(("command", "folder"), [("bench", "benchmarks"), ("reproduce", "papers")])
+def test_what_needs_a_clone_says_so(
+    command: str, folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clone, "ROOT", tmp_path)  # as in an installed package
+    told = crestline(command, "all", code=2).stderr
+    assert f"crestline {command} needs a clone of the project" in told
+    assert f"{folder}/ is not part of the installed package" in told
+    assert f"run 'make {command}' there" in told

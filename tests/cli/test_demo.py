@@ -12,7 +12,7 @@ import crestline as library
 from cli.command import crestline, left_behind
 from crestline.cli import demo
 from crestline.cli import engine as engine_module
-from crestline.cli.trades import Snapshot, plain_view, snapshots
+from crestline.cli.trades import TopTrades, plain_view, top_trades
 from crestline.streams import generate
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -87,13 +87,13 @@ def test_the_demo_wants_a_folder(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def seen() -> list[Snapshot]:
+def seen() -> list[TopTrades]:
     batches = list(generate("trades", 40_000, 1, rate=1_000))
-    return snapshots(library.run(demo.QUERY, {"trades": batches}).to_arrow())
+    return top_trades(library.run(demo.QUERY, {"trades": batches}).to_arrow())
 
 
-def test_a_result_as_lines_tells_moves(seen: list[Snapshot]) -> None:
-    before = Snapshot(seen[-2].end, seen[-1].trades[1:])
+def test_a_result_as_lines_tells_moves(seen: list[TopTrades]) -> None:
+    before = TopTrades(seen[-2].end, seen[-1].trades[1:])
     lines = plain_view(seen[-1], before).splitlines()
     assert len(lines) == 11
     assert [line[6:11].strip() for line in lines[1:]] == ["new"] + ["▼ 1"] * 9

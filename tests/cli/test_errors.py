@@ -123,12 +123,12 @@ def test_results_and_rejects_need_two_files(scores: Path, tmp_path: Path) -> Non
 
 
 def test_a_fault_of_ours_is_called_one(scores: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from crestline import local
+    from crestline.runtime import queries
 
     def broken(text: str) -> None:
         raise ZeroDivisionError("oh")
 
-    monkeypatch.setattr(local, "named_queries", broken)
+    monkeypatch.setattr(queries, "named_queries", broken)
     result = run_here(TOP, "-s", f"s={scores}", code=1)
     assert "ZeroDivisionError: oh" in result.stderr and "fault of Crestline" in result.stderr
     assert "Traceback" not in result.stderr
@@ -155,7 +155,8 @@ def test_an_interrupted_run_ends_with_130(
 def test_a_checkpoint_that_cannot_be_written_is_told_before_spark_starts(
     scores: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from crestline.runtime.queries import named_queries, rounds
+    from crestline.runtime import rounds
+    from crestline.runtime.queries import named_queries
     from crestline.spark import follow, session
 
     def read_only(*arguments: object, **named: object) -> None:

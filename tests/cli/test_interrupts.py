@@ -190,8 +190,9 @@ except BlockingIOError:
     assert interrupted(f"{fill}{SAY_X}time.sleep(60)").returncode == 130
 
 
-def test_a_polite_end_takes_one_interrupt_and_the_second_ends_it_at_once() -> None:
-    wait = f"with polite() as asked:\n    {SAY_X}    while not asked():\n        time.sleep(0.05)\n"
+def test_a_request_takes_one_interrupt_and_the_second_ends_it_at_once() -> None:
+    wait = f"with first_is_a_request() as asked:\n    {SAY_X}"
+    wait += "    while not asked():\n        time.sleep(0.05)\n"
     assert interrupted(f"{wait}sys.exit(7)").returncode == 7
     assert interrupted(f"{wait}    time.sleep(60)", times=2).returncode == 130
     assert interrupted(f"{wait}time.sleep(60)", times=2).returncode == 130
@@ -211,7 +212,7 @@ files.remove_scratch = lambda: time.sleep(1)
 child = subprocess.Popen(["sleep", "60"])
 {SAY_X}
 child.wait()
-stand_back()
+wait_if_ending()
 os._exit(3)
 """
     assert interrupted(script).returncode == 130

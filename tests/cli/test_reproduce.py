@@ -54,7 +54,7 @@ def made_up(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     monkeypatch.setattr(module, "_paper", known.__getitem__)
     report = SimpleNamespace(write=write, Outcome=outcome)
-    monkeypatch.setattr(module, "imported", lambda *_: report)
+    monkeypatch.setattr(module, "import_from_clone", lambda *_: report)
 
 
 @pytest.mark.usefixtures("made_up")
@@ -97,5 +97,5 @@ def test_what_cannot_be_asked_is_refused() -> None:
 
 
 def test_the_papers_of_the_clone_are_found() -> None:
-    folder = module.find("papers", "")
-    assert (folder / "report.py").is_file()
+    listed = crestline("reproduce").stdout.splitlines()
+    assert len(listed) == 5 and listed[0].startswith("yang2011_mintopk  Yang et al. 2011")

@@ -194,7 +194,7 @@ def test_a_terminal_shows_the_first_and_the_last_rows(
     from crestline.cli import bounded, show
 
     written: list[Any] = []
-    monkeypatch.setattr(show.Shown, "print", lambda self, console: written.append(self))
+    monkeypatch.setattr(show.ResultTable, "print", lambda self, console: written.append(self))
     monkeypatch.setattr(bounded, "sys", _Terminal())
     source = write_scores(tmp_path / "s.jsonl", [(f"r{i:03}", i) for i in range(300)])
     run_here("SELECT TOP 1 id FROM s [ROWS 1] ORDER BY x DESC", "-s", f"s={source}",
@@ -216,9 +216,9 @@ class _Terminal:
 def test_the_shown_table_names_what_it_hides() -> None:
     from rich.console import Console
 
-    from crestline.cli.show import Shown
+    from crestline.cli.show import ResultTable
 
-    shown = Shown("best", 4)
+    shown = ResultTable("best", 4)
     for start in range(0, 30, 10):
         numbers = list(range(start, start + 10))
         shown.write(pa.table({"query": ["best"] * 10, "window_end": numbers, "id": numbers}))

@@ -14,7 +14,8 @@ from rich.console import Console
 
 import crestline as library
 from crestline.cli.watch import Watch
-from crestline.runtime.metrics import Metrics, named_queries
+from crestline.runtime.metrics import Metrics
+from crestline.runtime.queries import named_queries
 
 SLIDING = "SELECT TOP 3 id FROM s [RANGE 10 SECONDS SLIDE 5 SECONDS ON ts] ORDER BY x DESC"
 

@@ -17,6 +17,7 @@ from crestline.core.errors import CrestlineError
 from crestline.core.snapshots import Snapshots
 from crestline.core.state import pack, unpack
 from crestline.incomplete import EAA, SLA, Combination, Correlated, Naive
+from crestline.kernels.incomplete.store import HEAD, TAIL
 from hostile import spiked
 from tiers import TIERS, in_tier
 
@@ -83,7 +84,7 @@ class Stream:
         self.time = np.cumsum(rng.choice([0, 0, 1, 2, 30 if rng.random() < 0.3 else 1], count)) - 20
         self.partition = rng.integers(0, 3, count) if rng.random() < 0.3 else None
         objects = rng.integers(0, int(rng.choice([2, 6, 30, 60])), count)
-        self.sighting = Observations.of(objects, rng.integers(0, streams, count))
+        self.observations = Observations.of(objects, rng.integers(0, streams, count))
         self.cuts = sorted({0, count, *rng.integers(0, count + 1, 4).tolist()})
         self.saves = rng.random(len(self.cuts)) < 0.3
 
@@ -103,7 +104,7 @@ class Stream:
                     self.time[piece] if self.timed else None,
                     None if self.partition is None else self.partition[piece],
                     None,
-                    observations=self.sighting.take(np.arange(start, stop)),
+                    observations=self.observations.take(np.arange(start, stop)),
                 )
             )
             last = int(self.time[stop] - 1) if stop < len(self.time) else int(self.time[-1]) + 99
@@ -122,7 +123,10 @@ class Stream:
             part = slice(int(reported.offset[i]), int(reported.offset[i + 1]))
             assert view is not None
             columns = (reported.score, view.upper, view.certain, view.latest)
-            named = [self.sighting.low[reported.id[part]], *(column[part] for column in columns)]
+            named = [
+                self.observations.low[reported.id[part]],
+                *(column[part] for column in columns),
+            ]
             rows.append((int(reported.partition[i]), int(reported.end[i]),
                          [column.tolist() for column in named]))  # fmt: skip
         return rows
@@ -184,8 +188,8 @@ def test_kept_is_the_k_dominance_set(once: bool) -> None:
         operator = EAA(k, window, None, combination=combination)
         before: dict[Any, list[Any]] = {}
         for obj, stream, value, now in history:
-            sighting = Observations.of(np.array([obj]), np.array([stream]))
-            operator.observe(Batch(np.array([value]), np.array([now]), observations=sighting))
+            observations = Observations.of(np.array([obj]), np.array([stream]))
+            operator.observe(Batch(np.array([value]), np.array([now]), observations=observations))
             operator.advance(now)
             assert len(operator.take_repeats()) == 0
             if rng.random() < 0.8:
@@ -212,22 +216,20 @@ def test_kept_is_the_k_dominance_set(once: bool) -> None:
 
 def kept_instances(operator: EAA) -> set[tuple[int, int]]:
     """The instances an operator keeps, judged by what it has stored of them."""
-    from crestline.kernels.incomplete.observations import HEAD, TAIL
-
-    part = operator._parts[0]
-    stored = part.stored[part.meta[HEAD] : part.meta[TAIL]]
-    low = part.objects["low"]
-    every = [(int(low[one.slot]), int(one.at)) for one in stored]
+    store = operator._stores[0]
+    stored = store.observations[store.meta[HEAD] : store.meta[TAIL]]
+    low = store.objects["low"]
+    every = [(int(low[one.slot]), int(one.time)) for one in stored]
     # A value may be stored for an older instance only; that one's own is then dominated.
     combination = operator.combination
     assert combination.streams is not None
     history = [
-        (int(low[one.slot]), int(one.stream), float(one.value), int(one.at)) for one in stored
+        (int(low[one.slot]), int(one.stream), float(one.value), int(one.time)) for one in stored
     ]
-    now = int(part.meta[TAIL] and stored[-1].at)
+    now = int(store.meta[TAIL] and stored[-1].time)
     found = instances(history, now, 1 << 30, combination.streams, once=False)
     if combination.once:
-        seen = {int(low[s]): int(part.objects[s].seen) for s in part.slots()}
+        seen = {int(low[s]): int(store.objects[s].seen) for s in store.slots()}
         found = [
             type(i)(i.object, i.time, i.current, _best(history, i, seen, combination.streams))
             for i in found
@@ -245,11 +247,13 @@ def _best(history: Any, instance: Any, seen: dict[int, int], streams: int) -> fl
 def test_a_forgotten_repeat_is_noticed_unless_trusting() -> None:
     combination = Combination("SUM", 1, 0.0, 1.0)
     values, objects = np.array([0.1, 0.9, 0.8, 0.5]), np.array([1, 2, 3, 1])
-    sighting = Observations.of(objects, np.zeros(4, np.int64))
+    observations = Observations.of(objects, np.zeros(4, np.int64))
     for trusting, repeats in ((False, [3]), (True, [])):
         operator = EAA(1, 10, 1, combination=combination, trusting=trusting)
         for i in range(4):
-            operator.observe(Batch(values[i : i + 1], observations=sighting.take(np.array([i]))))
+            operator.observe(
+                Batch(values[i : i + 1], observations=observations.take(np.array([i])))
+            )
             operator.advance()
             operator.prune()
             if i == 2:
@@ -292,8 +296,8 @@ def test_what_cannot_be_is_refused() -> None:
     fine = Combination("SUM", 2, 0.0, 1.0)
     with pytest.raises(CrestlineError, match="order of their times"):
         operator = EAA(1, 5, 1, combination=fine)
-        sighting = Observations.of(np.array([1, 2]), np.array([0, 1]))
-        operator.observe(Batch(np.array([0.5, 0.5]), np.array([2, 1]), observations=sighting))
+        observations = Observations.of(np.array([1, 2]), np.array([0, 1]))
+        operator.observe(Batch(np.array([0.5, 0.5]), np.array([2, 1]), observations=observations))
     with pytest.raises(CrestlineError, match="numbered from 0 to 1"):
         operator = EAA(1, 5, 1, combination=fine)
         operator.observe(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import duckdb
 import pyarrow as pa
 
-from oracle import Row, Spec
+from crestline.testing import Row, Spec
 
 ENDS = """
     SELECT DISTINCT unnest(range(

@@ -15,6 +15,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 import crestline
+from crestline.testing import Kind, Row, expect
 from local.engines import (
     Algorithm,
     assert_judged,
@@ -29,7 +30,6 @@ from local.engines import (
     run_case,
     supports,
 )
-from oracle import Kind, Row, expect
 from strategies import Case, cases, shuffled_within, splits
 
 Draw = Callable[[Any], Any]

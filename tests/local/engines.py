@@ -17,7 +17,8 @@ from hypothesis import HealthCheck, settings
 import crestline
 from crestline import planner
 from crestline.core.window import RangeWindow, RowsWindow, UnboundedWindow, Window
-from oracle import Expected, Kind, Record, Row, Spec, comparable, expect, place
+from crestline.testing import Expected, Kind, Record, Row, Spec, assert_same_rows, expect, rows_of
+from crestline.testing import sorted_rows as in_place
 from strategies import ALL_KINDS, Case
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -116,53 +117,12 @@ def moment(microseconds: int) -> datetime:
     return EPOCH + timedelta(microseconds=microseconds)
 
 
-def rows_of(table: pa.Table) -> list[Row]:
-    """A result as dicts, with every timestamp as microseconds since 1970."""
-    columns = []
-    for values in table.columns:
-        if pa.types.is_timestamp(values.type):
-            whole = pa.timestamp("us", values.type.tz)
-            columns.append(values.cast(whole, safe=False).cast(pa.int64()).to_pylist())
-        else:
-            columns.append(values.to_pylist())
-    return [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
-
-
 def rejects_of(answer: Any) -> list[tuple[int, str, str]]:
     """``(row, column, reason)`` of a Results or a Session, by row."""
     return sorted((r["row"], r["column"], r["reason"]) for r in answer.rejects.to_pylist())
 
 
 # --- judging -------------------------------------------------------------------------------------
-
-
-def in_place(spec: Spec, rows: Sequence[Row]) -> list[Row]:
-    """Rows by window end, partition, revision and rank, for answers collected from several pushes.
-
-    Changes keep the order they have inside one moment.
-    """
-    end = "at" if spec.emit == "CHANGES" else "window_end"
-
-    def where(row: Row) -> Any:
-        inside = () if spec.emit == "CHANGES" else (row.get("revision", 0), row["rank"])
-        return row[end], [place(row[c]) for c in spec.partition], inside
-
-    return sorted(rows, key=where)
-
-
-def assert_same_rows(got: Sequence[Row], wanted: Sequence[Row], about: str = "") -> None:
-    """Equal row by row, NaN included; a difference is shown with its neighbourhood."""
-    ours, theirs = comparable(got), comparable(wanted)
-    if ours == theirs:
-        return
-    first = next(
-        (i for i, (a, b) in enumerate(zip(ours, theirs, strict=False)) if a != b),
-        min(len(ours), len(theirs)),
-    )
-    lines = [about, f"{len(ours)} rows, {len(theirs)} expected; they part at row {first}"]
-    lines += [f"  got      {row}" for row in ours[first : first + 3]]
-    lines += [f"  expected {row}" for row in theirs[first : first + 3]]
-    raise AssertionError("\n".join(lines))
 
 
 def assert_schema(spec: Spec, table: pa.Table) -> None:

@@ -13,6 +13,7 @@ from hypothesis import given
 
 import crestline
 from crestline.core.errors import RecordError
+from crestline.testing import Spec, admit
 from local.engines import (
     assert_judged,
     examples,
@@ -22,7 +23,6 @@ from local.engines import (
     run,
     run_heeding,
 )
-from oracle import Spec, admit
 from strategies import Case, cases
 
 QUERY = "SELECT TOP 2 id FROM s [RANGE 10 SECONDS SLIDE 10 SECONDS ON ts] ORDER BY val DESC"

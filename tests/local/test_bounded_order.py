@@ -23,8 +23,8 @@ from crestline.core.errors import SourceError
 from crestline.local import BoundedRun
 from crestline.sources import base, parquet
 from crestline.sources import horizon as horizon_of
+from crestline.testing import Kind, Record, expect
 from local.engines import assert_same_rows, examples, in_place, rows_of
-from oracle import Kind, Record, expect
 from strategies import SECOND, TIMED_KINDS, Case, cases
 
 EMIT = st.sampled_from(("SNAPSHOTS", "CHANGES"))
@@ -203,7 +203,7 @@ def test_the_columns_of_records_that_lost_are_forgotten() -> None:
     several = StreamRun({"q": crestline.parse(MINUTE)}, table.schema, bounded=True)
     for batch in table.to_batches(max_chunksize=2_000):
         assert list(several.push(batch)) == []
-        assert len(several._engines[0].fold._kept) < 20_000
+        assert len(several._bundles[0].executor.candidates.table) < 20_000
     assert sum(rows.num_rows for _, rows in several.finish()) == 200
 
 

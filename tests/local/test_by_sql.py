@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from hypothesis import given
 
+from crestline.testing import expect
 from local.by_sql import expected
 from local.engines import assert_same_rows, examples
-from oracle import expect
 from strategies import Case, cases
 
 

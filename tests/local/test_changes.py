@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 
 import crestline
+from crestline.testing import Kind, Spec
 from local.engines import ask, assert_judged, examples, moment, replay, rows_of
-from oracle import Kind, Spec
 from strategies import ALL_KINDS, Case, cases
 
 SECOND = 1_000_000

@@ -89,6 +89,6 @@ def test_a_large_batch_where_every_arrival_is_a_result(
         f"SELECT TOP 2 x FROM s [RANGE 20 s ON t]{doubt} ORDER BY x DESC{lateness} USING {using}"
     )
     whole = crestline.run(query, {"s": table}).to_arrow()
-    monkeypatch.setattr("crestline.runtime.executor._PORTION", 64)
+    monkeypatch.setattr("crestline.runtime.turns._PORTION", 64)
     assert crestline.run(query, {"s": table}).to_arrow().equals(whole)
     assert len(set(whole.column("window_end").to_pylist())) == len(np.unique(times))

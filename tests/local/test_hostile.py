@@ -18,6 +18,7 @@ import pytest
 
 import crestline
 from crestline.core.errors import CrestlineError, PlanError, QueryError, SourceError
+from crestline.testing import Spec, expect
 from hostile_queries import Asking
 from hostile_queries import table as random_table
 from local.engines import (
@@ -33,7 +34,6 @@ from local.engines import (
     run,
     supports,
 )
-from oracle import Spec, expect
 from refusals import REFUSALS, refusals
 from strategies import DAY, Case, to_table
 

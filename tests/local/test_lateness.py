@@ -9,6 +9,7 @@ from hypothesis import given
 
 import crestline
 from crestline.core.errors import CrestlineError
+from crestline.testing import Spec, expect
 from local.engines import (
     ask,
     assert_judged,
@@ -21,7 +22,6 @@ from local.engines import (
     run,
     run_heeding,
 )
-from oracle import Spec, expect
 from strategies import TIMED_KINDS, Case, cases
 
 SECOND = 1_000_000

@@ -19,8 +19,8 @@ from crestline.runtime.roles import (
     selected_role,
     tie_role,
 )
+from crestline.testing import Row
 from local.engines import rows_of
-from oracle import Row
 from spark.by_hand import ByHand
 
 MOMENT = pa.timestamp("us")

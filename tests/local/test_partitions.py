@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 import crestline
+from crestline.testing import Spec
 from local.by_sql import expected_table
 from local.engines import assert_same_rows, catalogue, rows_of, run, supports
-from oracle import Spec
 
 SECOND = 1_000_000
 

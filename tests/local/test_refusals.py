@@ -131,7 +131,7 @@ def test_a_call_that_breaks_off_ends_the_session(monkeypatch: pytest.MonkeyPatch
     def interrupted(*arguments: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("crestline.runtime.candidates.CandidateTable.append", interrupted)
+    monkeypatch.setattr("crestline.runtime.candidate_table.CandidateTable.append", interrupted)
     with pytest.raises(KeyboardInterrupt):
         session.push(AFTER)
     monkeypatch.undo()
@@ -161,9 +161,9 @@ def test_rejects_that_nobody_reads_do_not_grow() -> None:
     session = crestline.open(PLAIN, keep_rejects=10)
     session.push([record(1, None)] * 10)
     run = next(iter(session._runs.values()))
-    parts = list(run._engines[0].rejects._tables)
+    parts = list(run._bundles[0].rejects._tables)
     session.push([record(1, None)] * 1000)
-    assert run._engines[0].rejects._tables == parts
+    assert run._bundles[0].rejects._tables == parts
 
 
 def test_what_can_be_kept() -> None:

@@ -18,8 +18,8 @@ from crestline.core.errors import PlanError, QueryError, SourceError, StateError
 from crestline.language import in_full
 from crestline.planner import arrange, explain
 from crestline.runtime.queries import named_queries
+from crestline.testing import Record, Spec, expect
 from local.engines import ask, assert_same_rows, examples, in_place, rows_of
-from oracle import Record, Spec, expect
 from strategies import SCHEMA, cases, splits, streams, to_table
 
 RECORDS: list[Record] = [

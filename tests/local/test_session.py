@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import crestline
 from crestline.core.errors import CrestlineError, StateError
+from crestline.testing import Spec, expect
 from local.engines import (
     assert_same_rows,
     examples,
@@ -24,7 +25,6 @@ from local.engines import (
     rows_of,
     run_case,
 )
-from oracle import Spec, expect
 from strategies import Case, cases, splits, to_table
 
 SECOND = 1_000_000

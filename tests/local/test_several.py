@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 import crestline
 from crestline.core.errors import PlanError, SourceError, StateError
+from crestline.testing import Row, Spec, expect
 from hostile import PROBABILITIES, spiked
 from local.engines import assert_same_rows, examples, in_place, rejects_of, rows_of, run_heeding
-from oracle import Row, Spec, expect
 from strategies import Case, cases, splits
 
 Draw = st.DataObject

@@ -17,6 +17,7 @@ import pytest
 
 import crestline
 from crestline.core.errors import CrestlineError, SourceError
+from crestline.testing import Record, Spec, expect
 from local.engines import (
     ask,
     assert_rejects,
@@ -27,7 +28,6 @@ from local.engines import (
     rows_of,
     run,
 )
-from oracle import Record, Spec, expect
 
 SECOND = 1_000_000
 SPEC = Spec(

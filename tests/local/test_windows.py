@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crestline.testing import Kind, Spec, expect
 from local.engines import ask, assert_judged, assert_same_rows, at, examples, moment, rows_of, run
-from oracle import Kind, Spec, expect
 from strategies import ALL_KINDS, cases
 
 

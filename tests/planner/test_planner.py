@@ -116,7 +116,7 @@ def test_a_name_that_stands_twice_is_of_the_family_that_fits() -> None:
     for clause, family in (("", "certain"), ("WITH PROBABILITY p", "uncertain")):
         made = plan(parse(QUERY.format(clause, "USING naive")))
         assert (made.algorithm.name, made.algorithm.family) == ("NAIVE", family)
-        assert type(made.operator()).__module__.split(".")[1] == family
+        assert type(made.make_operator()).__module__.split(".")[1] == family
     found = named("NAIVE", "uncertain")
     assert found is not None and found.family == "uncertain"
     assert named("scsq_buffer") == named("SCSQ_BUFFER", "certain")

@@ -136,10 +136,10 @@ def test_what_cannot_be() -> None:
         agenda.add("a", 2)
     with pytest.raises(CrestlineError, match="slides by 0"):
         agenda.add("c", 0)
-    with pytest.raises(CrestlineError, match="no ask number 2"):
+    with pytest.raises(CrestlineError, match="no query number 2"):
         agenda.remove(2)
     agenda.remove(1)
-    with pytest.raises(CrestlineError, match="no ask number 1"):
+    with pytest.raises(CrestlineError, match="no query number 1"):
         agenda.remove(1)
 
 

@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 import crestline
+from crestline.testing import Spec, expect
 from local.engines import assert_same_rows, in_place, rejects_of, rows_of, run_heeding
-from oracle import Spec, expect
 from strategies import UNITS, Case, specs, streams, to_table
 
 pytestmark = pytest.mark.usefixtures("spark")

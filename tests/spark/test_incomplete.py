@@ -199,7 +199,7 @@ class Stages:
         found: Counter[str] = Counter()
         for account in self.accounts.values():
             found.update(account["aside"])
-            found.update(account.get("rejected", {}))
+            found.update((account["ledger"] or {}).get("rejected", {}))
         return found
 
 

@@ -51,3 +51,43 @@ def test_a_dataframe_may_have_columns_of_such_names(spark: SparkSession) -> None
     for query in crestline.parse_all(TEXT):
         wanted = crestline.run(query, {"s": STREAM}).to_arrow()
         assert rows_of(topk(frame, query).toArrow()) == rows_of(wanted)
+
+
+#: Names that the stages, the projection and Spark use for columns of their own.
+OURS = (
+    "bucket", "chunk", "_row", "batch", "member", "payload", "__crestline_c0", "__CRESTLINE_e0",
+    "__crestline_b0",
+)  # fmt: skip
+ROLES = ("moment", "value", "label", "group", "second")
+NAMED = pa.table(
+    {
+        "moment": STREAM["ts"],
+        "value": STREAM["x"],
+        "label": STREAM["name"],
+        "group": [n % 3 for n in range(30)],
+        "second": [n // 4 for n in range(30)],
+    }
+)
+ASKED = (
+    "SELECT TOP 2 `{label}` AS one, `{second}` + `{group}` AS two"
+    " FROM s [RANGE 10 SECONDS SLIDE 5 SECONDS ON `{moment}`] WHERE `{second}` > 0"
+    " PARTITION BY `{group}` AS three ORDER BY `{value}` + 1 DESC, `{second}` KEY (`{label}`)"
+)
+
+
+@pytest.mark.parametrize("first", [0, 2, 5])
+def test_a_dataframe_may_have_columns_named_like_ours(spark: SparkSession, first: int) -> None:
+    """Each column plays another role under each name, in a batch frame and in a bounded run."""
+    names = [OURS[(first + i) % len(OURS)] for i in range(len(ROLES))]
+    table = NAMED.rename_columns(names)
+    text = ASKED.format(**dict(zip(ROLES, names, strict=True)))
+    wanted = crestline.run(text, {"s": table})
+    frame = spark.createDataFrame(table.to_pandas())
+    order = [(name, "ascending") for name in ("window_end", "three", "rank")]
+    assert len(wanted) > 20
+    assert rows_of(topk(frame, text, buckets=3).toArrow().sort_by(order)) == rows_of(
+        wanted.to_arrow()
+    )
+    bounded = crestline.run(text, {"s": table}, engine="spark")
+    assert rows_of(bounded.to_arrow()) == rows_of(wanted.to_arrow())
+    assert bounded.metrics.rejected == wanted.metrics.rejected

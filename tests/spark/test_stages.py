@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crestline.core.errors import StateError
-from crestline.runtime.executor import LONG_AGO
+from crestline.core.sentinels import LONG_AGO
 from crestline.spark.stages import Reading
+from crestline.testing import Spec, expect
 from local.engines import (
     Algorithm,
     assert_same_rows,
@@ -20,7 +22,6 @@ from local.engines import (
     kinds_of,
     supports,
 )
-from oracle import Spec, expect
 from spark.by_hand import ByHand, without_late
 from strategies import TIMED_KINDS, Case, cases, shuffled_within, splits
 
@@ -46,7 +47,7 @@ def test_a_bounded_run_equals_the_oracle(algorithm: Algorithm) -> None:
         assert_same_rows(run.sorted_rows(), wanted.rows, case.spec.text(algorithm.name))
         assert len(run.rejects) == len(wanted.rejects)
         if run.account:
-            counted = sum(run.account[0]["rejected"].values())
+            counted = sum(run.account[0]["ledger"]["rejected"].values())
             assert counted == len(wanted.rejects)
 
     holds()
@@ -76,7 +77,7 @@ def test_a_second_look_drops_what_is_late_by_the_clause_only(
     assert_same_rows(run.sorted_rows(), wanted.rows, case.spec.text())
     assert len(run.rejects) == len(wanted.rejects)
     if run.account:
-        assert run.account[0]["totals"]["late"] == len(wanted.late)
+        assert run.account[0]["ledger"]["totals"]["late"] == len(wanted.late)
 
 
 @pytest.mark.parametrize("algorithm", catalogue(), ids=lambda a: a.name)
@@ -151,7 +152,7 @@ def test_late_records_are_told_and_counted(case: Case, data: st.DataObject) -> N
     if case.spec.kind != "rows_on":
         until = [row for row in until if row[end] <= watermark - (case.spec.kind == "range")]
         assert_same_rows(run.sorted_rows(), until, case.spec.text())
-    told = run.account[0]["totals"]["late"] + sum(a["late"] for a in run.account.values())
+    told = run.account[0]["ledger"]["totals"]["late"] + sum(a["late"] for a in run.account.values())
     assert told == len(late_ids), case.spec.text()
     needed = max(account["lateness_needed"] for account in run.account.values())
     assert needed == max(delays), case.spec.text()
@@ -169,7 +170,7 @@ def test_behind_the_watermark_but_in_time_for_its_result() -> None:
         run.round([case.table.slice(number, 1)])
     assert [(row["window_end"], row["id"]) for row in run.sorted_rows()] == [(20, 12), (20, 11)]
     assert [reject["reason"] for reject in run.rejects] == ["late"]
-    assert run.account[0]["totals"]["late"] == 1
+    assert run.account[0]["ledger"]["totals"]["late"] == 1
 
 
 @examples(40)
@@ -197,6 +198,37 @@ def test_a_whole_replay_revises_as_in_one_process(case: Case) -> None:
     run = ByHand(case, 1, bounded=True, whole=True)
     run.round([case.table])
     assert_same_rows(run.sorted_rows(), expect(case.spec, case.records).rows, case.spec.text())
+
+
+#: Names that the stages use for columns of their own.
+OURS = ("bucket", "chunk", "_row", "batch", "member", "payload", "kind", "query", "state")
+
+
+@pytest.mark.parametrize("first", range(len(OURS)))
+def test_columns_of_a_stream_may_have_names_of_the_pipeline(first: int) -> None:
+    columns = ["id", "ts", "val", "grp", "num"]
+    times = (3, 1, 2, 4, 25, 16, 57, 80)
+    records = [_record(n) | {"num": n % 3, "grp": "xy"[n % 2]} for n in times]
+    stream = Case(_spec(), records).table
+    query = (
+        "SELECT TOP 2 `{id}` AS one, `{num}` AS two FROM s [RANGE 30 us SLIDE 10 us ON `{ts}`]"
+        " WHERE `{num}` < 2 PARTITION BY `{grp}` AS three"
+        " ORDER BY `{val}` DESC, `{num}` KEY (`{id}`)"
+    )
+
+    def answers(names: list[str]) -> tuple[Any, ...]:
+        text = query.format(**dict(zip(columns, names, strict=True)))
+        table = stream.select(columns).rename_columns(names)
+        case: Any = SimpleNamespace(spec=SimpleNamespace(text=lambda using: text), table=table)
+        run = ByHand(case, 3, bounded=False)
+        run.round([table.slice(0, 3), table.slice(3, 2)])
+        run.round([table.slice(5)])
+        rejects = [(reject["reason"], reject["value"]) for reject in run.rejects]
+        return run.rows, rejects, run.account[0]["ledger"]["totals"]
+
+    wanted = answers(columns)
+    assert len(wanted[0]) > 4
+    assert answers([OURS[(first + i) % len(OURS)] for i in range(len(columns))]) == wanted
 
 
 def test_the_state_of_other_queries_or_buckets_is_refused() -> None:

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 import crestline
 from crestline.core.errors import PlanError
 from crestline.spark import rejects, topk
+from crestline.testing import Row, expect
 from local.engines import assert_same_rows, in_place, moment, rows_of
-from oracle import Row, expect
 from spark.test_engines_agree import SEED, on_spark
 from strategies import Case, shuffled_within, specs, splits, streams, to_table
 

@@ -1,7 +1,7 @@
 """Queries on uncertain streams, random records for them, and whether the rows are right.
 
-Which windows are due and what they hold is the business of `oracle`, what is true of a window that
-of `worlds`. Records are dicts as in `oracle`; the number of a record is in its column ``id``.
+`crestline.testing.oracle` computes which windows are due and what they hold, `worlds` what is true
+of a window. Records are dicts as in the oracle; the number of a record is in its column ``id``.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ import pyarrow as pa
 
 import crestline
 import hostile
-import oracle
+from crestline.testing import Arrived, Cell, Kind, Spec, oracle, ordering, sort_key
 from local.engines import rows_of
-from oracle import Arrived, Cell, Kind, Spec, place
 from uncertain.worlds import ByFormulas, Record, objection
 
 Row = dict[str, Any]
@@ -160,16 +159,16 @@ def ranked(question: Question, window: Iterable[Arrived]) -> list[Arrived]:
 
     def by_rank(a: Arrived, b: Arrived) -> int:
         for column, descending in spec.order:
-            if c := oracle.compare(a.record[column], b.record[column]):
+            if c := ordering.compare(a.record[column], b.record[column]):
                 return -c if descending else c
         if spec.ts is not None:
             if a.time != b.time:
                 return -1 if a.time > b.time else 1
-            if c := oracle.by_columns(spec, a, b):
+            if c := ordering.by_columns(spec, a, b):
                 return c
-            if c := oracle.compare(b.record["prob"], a.record["prob"]):
+            if c := ordering.compare(b.record["prob"], a.record["prob"]):
                 return c
-            if question.exclusive and (c := oracle.compare(a.record["rule"], b.record["rule"])):
+            if question.exclusive and (c := ordering.compare(a.record["rule"], b.record["rule"])):
                 return c
         return b.number - a.number
 
@@ -233,7 +232,7 @@ def assert_right(
     what the judge says. A window without an answer has no rows."""
     spec = question.spec
     cells = by_cell(question, rows)
-    places = [(end, [place(v) for v in partition]) for end, partition in cells]
+    places = [(end, [sort_key(v) for v in partition]) for end, partition in cells]
     assert places == sorted(places), "by window end, then partition"
     strangers = [cell for cell in cells if cell not in due]
     assert not strangers, f"{strangers[:3]} are not due: {question.text()}"
@@ -281,7 +280,7 @@ def apply(changes: Sequence[Row], question: Question, moments: Iterable[Cell]) -
         told.setdefault((row["at"], partition), []).append(row)
     standing: dict[Cell, Any] = {}
     slots: dict[Any, dict[int, tuple[Any, ...]]] = {}
-    for cell in sorted({*moments, *told}, key=lambda c: (c[0], [place(v) for v in c[1]])):
+    for cell in sorted({*moments, *told}, key=lambda c: (c[0], [sort_key(v) for v in c[1]])):
         entries = slots.setdefault(cell[1], {})
         before = dict(entries)
         for row in told.get(cell, []):

@@ -15,8 +15,8 @@ import pytest
 import crestline
 from crestline import sources
 from crestline.core.errors import CrestlineError, RecordError
+from crestline.testing import Kind, Spec
 from local.engines import ask, moment, rejects_of, rows_of
-from oracle import Kind, Spec
 from uncertain.asking import (
     ALL_KINDS,
     ASKED,

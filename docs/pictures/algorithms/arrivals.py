@@ -146,12 +146,12 @@ def filtered(name: str) -> Filtered:
         operator.observe(np.array([score]))
         operator.advance()
     state = operator.state()
-    buffer = state["buffer"]
+    buffer, filtered = state["filter"]["buffer"], state["filter"]["list"]
     waiting = buffer["at"][~buffer["passed"]].tolist()
-    listed = state["list"]["born"].tolist()
+    listed = filtered["born"].tolist()
     first = len(scores) - WINDOW
     band = [at for at in state["band"]["at"].tolist() if at >= first]  # expired ones go later
-    bound = float(state["list"]["score"][BEST - 1])
+    bound = float(filtered["score"][BEST - 1])
     return Filtered(first, len(scores) - BUFFER, scores, band, waiting, listed, bound)
 
 
@@ -256,7 +256,7 @@ def watched() -> Watched:
         operator.observe(np.array([score]))
         operator.advance()
         entered.append(at in operator.ids())
-        threshold.append(float(operator.state()["bounds"][0]))
+        threshold.append(float(operator.state()["filter"]["bounds"][0, 0]))
     band = operator.state()["band"]["id"].tolist()
     return Watched(scores, np.array(threshold), np.array(entered), band)
 

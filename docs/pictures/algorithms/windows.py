@@ -89,10 +89,10 @@ def heaps(count: int) -> dict[int, list[float]]:
         operator.observe(np.array([score]))
         operator.advance()
     own = operator.state()["own"]
-    score = own["score"]
+    score, windows = own["score"], own["windows"]
     return {
         int(end): sorted(score[heap[:size]].tolist(), reverse=True)
-        for end, size, heap in zip(own["ends"], own["sizes"], own["heaps"], strict=True)
+        for end, size, heap in zip(windows["ends"], windows["sizes"], own["heaps"], strict=True)
     }
 
 

@@ -13,15 +13,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from crestline.certain.steps import StepOperator
+from crestline.certain.steps import StepOperator, ranked, reported
 from crestline.core import sound
-from crestline.core.sentinels import LONG_AGO
+from crestline.core.sentinels import LONG_AGO, NOWHERE
 from crestline.core.snapshots import Snapshots
-from crestline.kernels.certain.grid import advance_grid
-from crestline.operators.waiting import Waiting
-from crestline.types import Ints
+from crestline.kernels.certain.grid import Cells, GridRule, Slots, Views, advance_grid
+from crestline.operators.partitions import PerPartition
+from crestline.operators.ragged import Ragged
+from crestline.operators.records import Records
+from crestline.types import Floats, Ints
 
-_NONE = -1
+#: What is kept of the record in each slot.
+_SLOT = ("tie", "pane", "dominators", "cell_next", "age_next", "id")
 
 
 class GridOperator(StepOperator):
@@ -29,53 +32,38 @@ class GridOperator(StepOperator):
 
     prunes = False
     skyband: ClassVar[bool]
-    #: Whether the view is computed once there are k records, rather than ever again while the
+    #: Whether the view is computed once there are k records, rather than again and again while the
     #: window fills.
     at_once: ClassVar[bool] = False
     #: Cells of all partitions together; a partition has at least ``LEAST_CELLS``.
     CELLS, LEAST_CELLS = 4096, 4
-    _BY_SLOT = ("score", "tie", "pane", "dominators", "cell_next", "age_next", "id")
-    _BY_PARTITION = ("oldest", "newest", "alive", "threshold", "done", "filling", "shown")
-    _OTHER = ("free", "cell_first", "cell_last", "view_from", "views")
 
-    def __init__(
-        self, k: int, window: int | None, slide: int | None = None, *, only_changes: bool = False
-    ) -> None:
-        super().__init__(k, window, slide, only_changes=only_changes)
-        #: How often a view was built anew from the grid.
-        self.recomputed = 0
+    def _storage(self) -> tuple[Records, PerPartition]:
         none = np.empty(0, np.int64)
-        self._score = np.empty(0)
-        self._tie = self._pane = self._dominators = self._id = none
-        self._cell_next = self._age_next = self._free = none
-        self._oldest = self._newest = self._alive = self._done = self._filling = none
-        self._threshold = np.empty(0)
-        self._shown = np.empty(0, np.bool_)
-        self._view_from, self._views = np.zeros(1, np.int64), none
+        #: How often a view was rebuilt from the grid.
+        self.recomputed = 0
+        self._free = none
+        self._views = Ragged(slot=np.int64)
         self._cells = 0
         self._cell_first = self._cell_last = none
         self._low, self._scale = 0.0, 0.0
-
-    def _grow_partitions(self, more: int) -> None:
-        zeros = np.zeros(more, np.int64)
-        self._oldest = np.concatenate((self._oldest, zeros))
-        self._newest = np.concatenate((self._newest, zeros))
-        self._alive = np.concatenate((self._alive, zeros))
         # Until the first view is computed, everything belongs into it, or nothing.
         least = -np.inf if self.at_once else np.inf
-        self._threshold = np.concatenate((self._threshold, np.full(more, least)))
-        self._done = np.concatenate((self._done, np.full(more, LONG_AGO)))
-        self._filling = np.concatenate((self._filling, zeros))
-        self._shown = np.concatenate((self._shown, np.zeros(more, np.bool_)))
-        self._view_from = np.concatenate((self._view_from, np.full(more, self._view_from[-1])))
+        return Records(score=np.empty(0), **dict.fromkeys(_SLOT, none)), PerPartition(
+            oldest=0, newest=0, alive=0, threshold=least, done=LONG_AGO, filling=0, shown=False
+        )
+
+    def _grow_partitions(self, more: int) -> None:
+        super()._grow_partitions(more)
+        self._views.grow(more)
         if self._cells:
-            nothing = np.full(more * self._cells, _NONE)
+            nothing = np.full(more * self._cells, NOWHERE)
             self._cell_first = np.concatenate((self._cell_first, nothing))
             self._cell_last = np.concatenate((self._cell_last, nothing))
 
-    def _lay_grid(self, arrived: Waiting) -> None:
-        """Cells of equal width over the range of the first scores; the outer ones are open."""
-        finite = arrived.score[np.isfinite(arrived.score)]
+    def _lay_grid(self, scores: Floats) -> None:
+        """Make cells of equal width over the range of the first scores; the outer ones are open."""
+        finite = scores[np.isfinite(scores)]
         low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 0.0)
         self._cells = max(self.LEAST_CELLS, self.CELLS // self.partitions)
         self._low = low
@@ -84,165 +72,159 @@ class GridOperator(StepOperator):
         self._scale = 1.0 / width if width > 0.0 else 0.0
         if not np.isfinite(self._scale):
             self._scale = 0.0
-        self._cell_first = np.full(self.partitions * self._cells, _NONE)
-        self._cell_last = np.full(self.partitions * self._cells, _NONE)
+        self._cell_first = np.full(self.partitions * self._cells, NOWHERE)
+        self._cell_last = np.full(self.partitions * self._cells, NOWHERE)
 
-    def _advance(self, arrived: Waiting, offsets: Ints, until: Ints) -> Snapshots:
-        if self.partitions == 0:
-            return Snapshots.nothing()
+    def _advance(self, arrived: Records, offsets: Ints, until: Ints) -> Snapshots:
         if self._cells == 0 and len(arrived):
-            self._lay_grid(arrived)
+            self._lay_grid(arrived["score"])
         self._make_room(len(arrived))
-        free = np.empty(len(self._score), np.int64)
+        kept, own, views = self._kept, self._own, self._views
+        free = np.empty(len(kept), np.int64)
         free[: len(self._free)] = self._free
-        slots, free_count, view_from, views, partition, end, count, places, recomputed = (
-            advance_grid(
-                self.k,
-                self.panes.width,
-                self.panes.slide,
-                self.panes.on_arrival,
-                self.only_changes,
-                self.skyband,
-                self.at_once,
-                self._low,
-                self._scale,
-                max(self._cells, 1),
-                arrived.score,
-                arrived.tie,
-                arrived.pane,
-                offsets,
-                until,
-                self._score,
-                self._tie,
-                self._pane,
-                self._dominators,
-                self._cell_next,
-                self._age_next,
-                free,
-                len(self._free),
-                self._cell_first,
-                self._cell_last,
-                self._oldest,
-                self._newest,
-                self._alive,
-                self._threshold,
-                self._done,
-                self._filling,
-                self._shown,
-                self._view_from,
-                self._views,
-            )
+        slots, free_count, view_from, viewed, report, recomputed = advance_grid(
+            self._window,
+            GridRule(self.skyband, self.at_once, self._low, self._scale, max(self._cells, 1)),
+            ranked(arrived),
+            offsets,
+            until,
+            Slots(*(kept[name] for name in Slots._fields)),
+            free,
+            len(self._free),
+            Cells(self._cell_first, self._cell_last),
+            Views(*(own[name] for name in Views._fields)),
+            views.start,
+            views["slot"],
         )
-        self._id[slots] = arrived.id
+        kept["id"][slots] = arrived["id"]
         self._free = free[:free_count].copy()
-        self._view_from, self._views = view_from, views
+        views.replace(view_from, slot=viewed)
         self.recomputed += recomputed
-        return Snapshots.of(partition, end, count, self._id[places], self._score[places])
+        return reported(report, kept)
 
     def _make_room(self, needed: int) -> None:
+        size = len(self._kept)
         missing = needed - len(self._free)
         if missing <= 0:
             return
-        missing = max(missing, len(self._score))
-        fresh = np.arange(len(self._score) + missing - 1, len(self._score) - 1, -1)
+        missing = max(missing, size)
+        fresh = np.arange(size + missing - 1, size - 1, -1)
         self._free = np.concatenate((fresh, self._free))
-        for name in self._BY_SLOT:
-            old = getattr(self, f"_{name}")
-            setattr(self, f"_{name}", np.concatenate((old, np.zeros(missing, old.dtype))))
+        zeros = {n: np.zeros(missing, v.dtype) for n, v in self._kept.columns.items()}
+        self._kept = self._kept.joined(Records(**zeros))
 
     def view(self, partition: int = 0) -> tuple[Ints, float]:
-        """The ids of the records above the grid, best first, and the threshold: the k-th score when
-        the view was last computed."""
-        part = slice(self._view_from[partition], self._view_from[partition + 1])
-        return self._id[self._views[part]], float(self._threshold[partition])
+        """Return the ids of the records above the grid, best first, and the threshold: the k-th
+        score when the view was last computed."""
+        slots = self._views["slot"][self._views.part(partition)]
+        return self._kept["id"][slots], float(self._own["threshold"][partition])
+
+    # -- ids, ties, state ---------------------------------------------------------------------
 
     def _used(self) -> Ints:
-        used = np.ones(len(self._score), np.bool_)
+        used = np.ones(len(self._kept), np.bool_)
         used[self._free] = False
         return np.flatnonzero(used)
 
-    def _kept_ids(self) -> Ints:
-        return self._id[self._used()]
+    def ids(self) -> Ints:
+        return np.concatenate((self._wait["id"], self._kept["id"][self._used()]))
 
-    def _rename_kept(self, places: Ints) -> None:
-        used = self._used()
-        self._id[used] = places[self._id[used]]
+    def rename(self, new_ids: Ints) -> None:
+        self._wait.rename(new_ids)
+        used, ids = self._used(), self._kept["id"]
+        ids[used] = new_ids[ids[used]]
 
-    def _set_kept_ties(self, ties: Ints) -> None:
+    def set_ties(self, ties: Ints) -> None:
+        self._wait.set_ties(ties)
         used = self._used()
-        self._tie[used] = ties[self._id[used]]
+        self._kept["tie"][used] = ties[self._kept["id"][used]]
 
     def _own_state(self) -> dict[str, Any]:
-        names = (*self._BY_SLOT, *self._BY_PARTITION, *self._OTHER)
-        own = {name: getattr(self, f"_{name}") for name in names}
-        return own | {"cells": self._cells, "low": self._low, "scale": self._scale}
+        return super()._own_state() | {
+            "free": self._free,
+            "cell_first": self._cell_first,
+            "cell_last": self._cell_last,
+            "views": self._views.state(),
+            "cells": self._cells,
+            "low": self._low,
+            "scale": self._scale,
+        }
 
     def _restore_own(self, own: dict[str, Any]) -> None:
-        for name, value in own.items():
-            setattr(self, f"_{name}", value)
-        self._sound_own()
+        self._kept.restore(own)
+        self._own.restore(own)
+        self._views.restore(own["views"])
+        self._free, self._cells = own["free"], own["cells"]
+        self._cell_first, self._cell_last = own["cell_first"], own["cell_last"]
+        self._low, self._scale = own["low"], own["scale"]
+        self._require_sound()
 
-    def _sound_own(self) -> None:
+    def _require_sound(self) -> None:
         """Refuse chains that leave the grid, go in circles or lose records, and views of others."""
-        parts, cells = self.partitions, self._cells
-        slots = sound.length("own", *(getattr(self, f"_{name}") for name in self._BY_SLOT))
-        by_part = (getattr(self, f"_{name}") for name in self._BY_PARTITION)
-        sound.length("own, by partition,", self._counts, *by_part, of=parts)
+        parts, cells, kept, own = self.partitions, self._cells, self._kept, self._own
+        slots = sound.length("own", *kept.columns.values())
+        own.require_sound("own", parts)
         sound.within("cells", np.array([cells]), 0, self.CELLS + self.LEAST_CELLS + 1)
         sound.length("own, by cell,", self._cell_first, self._cell_last, of=parts * cells)
         sound.require(np.isfinite((self._low, self._scale)).all(), "cells have no width")
         sound.within("own.free", self._free, 0, slots)
         sound.require(len(np.unique(self._free)) == len(self._free), "a slot is free twice")
-        used = self._used()
-        sound.within("own.alive", self._alive, 0, slots + 1)
-        sound.require(int(self._alive.sum()) == len(used), "own.alive counts others")
-        total = len(self._views)
-        sound.offsets("own.view_from", self._view_from, parts, total)
-        sound.require(np.isin(self._views, used).all(), "own.views shows others")
-        sound.numbers("own.score", self._score[used])
-        sound.moments("own.pane", self._pane[used])
-        self._sound_moments("own.done", self._done, self._alive > 0)
-        nothing = np.full(parts, _NONE)
-        oldest = np.where(self._alive > 0, self._oldest, nothing)
-        newest = np.where(self._alive > 0, self._newest, nothing)
+        used, alive = self._used(), own["alive"]
+        sound.within("own.alive", alive, 0, slots + 1)
+        sound.require(int(alive.sum()) == len(used), "own.alive counts others")
+        self._views.require_sound("own.views", parts)
+        sound.require(np.isin(self._views["slot"], used).all(), "own.views shows others")
+        sound.numbers("own.score", kept["score"][used])
+        sound.moments("own.pane", kept["pane"][used])
+        self._require_sound_ends("own.done", own["done"], alive > 0)
+        oldest = np.where(alive > 0, own["oldest"], NOWHERE)
+        newest = np.where(alive > 0, own["newest"], NOWHERE)
         for first, last, following, ends in (
-            (self._cell_first, self._cell_last, self._cell_next, True),
-            (oldest, newest, self._age_next, False),
+            (self._cell_first, self._cell_last, kept["cell_next"], True),
+            (oldest, newest, kept["age_next"], False),
         ):
-            found = _followed(first, last, following, slots, ends)
-            sound.require(sorted(found) == used.tolist(), "a chain has lost records")
+            chained = _followed(first, last, following, slots, ends)
+            sound.require(sorted(chained) == used.tolist(), "a chain has lost records")
 
     def _check_own(self) -> None:
+        kept, alive = self._kept, self._own["alive"]
         used = self._used()
-        assert len(used) == int(self._alive.sum()), ("G1", len(used), self._alive)
+        assert len(used) == int(alive.sum()), ("G1", len(used), alive)
+
+        def rank(slot: int) -> tuple[float, int]:
+            return kept["score"][slot], kept["tie"][slot]
+
         for p in range(self.partitions):
             members = []
             for cell in range(p * self._cells, (p + 1) * self._cells):
                 slot = int(self._cell_first[cell])
-                while slot != _NONE:
+                while slot != NOWHERE:
                     members.append(slot)
-                    slot = int(self._cell_next[slot])
-            assert len(members) == self._alive[p], ("G1", p, members)
-            view = self._views[self._view_from[p] : self._view_from[p + 1]].tolist()
-            ranked = sorted(members, key=lambda s: (self._score[s], self._tie[s]), reverse=True)
-            listed = sorted(view, key=lambda s: (self._score[s], self._tie[s]), reverse=True)
-            assert view == listed and set(view) <= set(members), ("G2", p, view)
+                    slot = int(kept["cell_next"][slot])
+            assert len(members) == alive[p], ("G1", p, members)
+            view = self._views["slot"][self._views.part(p)].tolist()
+            ranked = sorted(members, key=rank, reverse=True)
+            assert view == sorted(view, key=rank, reverse=True), ("G2", p, view)
+            assert set(view) <= set(members), ("G2", p, view)
             assert view[: self.k] == ranked[: self.k], ("G3", p, view, ranked)
             assert self.skyband or len(view) <= self.k, ("G3", p, view)
 
 
 def _followed(first: Ints, last: Ints, following: Ints, slots: int, ends: bool) -> list[int]:
-    """The slots of all chains, from their first to their last; no more than there can be. Where a
+    """Return the slots of all chains, from first to last; no more than there can be. Where a
     chain ``ends``, nothing follows its last."""
-    sound.within("first", first, _NONE, slots)
-    sound.within("last", last, _NONE, slots)
-    found: list[int] = []
+    sound.within("first", first, NOWHERE, slots)
+    sound.within("last", last, NOWHERE, slots)
+    chained: list[int] = []
     for slot, goal in zip(first.tolist(), last.tolist(), strict=True):
-        while slot != _NONE and len(found) <= slots:
-            found.append(slot)
+        while slot != NOWHERE and len(chained) <= slots:
+            chained.append(slot)
             if slot == goal:
-                sound.require(not ends or following[slot] == _NONE, "a chain goes on")
+                sound.require(not ends or following[slot] == NOWHERE, "a chain goes on")
                 break
             slot = int(following[slot])
             sound.require(0 <= slot < slots, "a chain leaves the grid")
-    return found
+    return chained
+
+
+__all__ = ["GridOperator"]

@@ -42,64 +42,35 @@ will when 9 has gone; 5 and 3 never can.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from crestline.certain.steps import StepOperator
-from crestline.core import sound
+from crestline.certain.steps import ListOperator, ranked, reported
 from crestline.core.sentinels import LONG_AGO
 from crestline.core.snapshots import Snapshots
 from crestline.kernels.certain.mintopk import advance_mintopk
-from crestline.operators.waiting import Waiting
+from crestline.operators.partitions import PerPartition
+from crestline.operators.ragged import Ragged
+from crestline.operators.records import Records
 from crestline.types import Bools, Ints
 
 
-class MinTopK(StepOperator):
+class MinTopK(ListOperator):
     """The super-top-k list of each partition; see the module's text."""
 
-    _NAMES = ("listed", "score", "tie", "pane", "id", "dominators", "done", "shown")
+    def _storage(self) -> tuple[Ragged, PerPartition]:
+        integers = dict.fromkeys(("tie", "pane", "id", "dominators"), np.int64)
+        return Ragged(score=np.float64, **integers), PerPartition(done=LONG_AGO, shown=False)
 
-    def _grow_partitions(self, more: int) -> None:
-        if self.partitions == more:
-            none = np.empty(0, np.int64)
-            self._listed = np.zeros(1, np.int64)
-            self._score = np.empty(0)
-            self._tie = self._pane = self._id = self._dominators = none
-            self._done = none
-            self._shown = np.empty(0, np.bool_)
-        last = self._listed[-1]
-        self._listed = np.concatenate((self._listed, np.full(more, last)))
-        self._done = np.concatenate((self._done, np.full(more, LONG_AGO)))
-        self._shown = np.concatenate((self._shown, np.zeros(more, np.bool_)))
-
-    def _advance(self, arrived: Waiting, offsets: Ints, until: Ints) -> Snapshots:
-        if self.partitions == 0:
-            return Snapshots.nothing()
-        score = np.concatenate((self._score, arrived.score))
-        tie = np.concatenate((self._tie, arrived.tie))
-        pane = np.concatenate((self._pane, arrived.pane))
-        id = np.concatenate((self._id, arrived.id))
-        dominators = np.concatenate((self._dominators, np.zeros(len(arrived), np.int64)))
-        self._listed, kept, partition, end, count, places = advance_mintopk(
-            self.k,
-            self.panes.width,
-            self.panes.slide,
-            self.panes.on_arrival,
-            self.only_changes,
-            score,
-            tie,
-            pane,
-            dominators,
-            self._listed,
-            offsets + self._listed[-1],
-            self._done,
-            self._shown,
-            until,
-        )
-        self._score, self._tie, self._pane = score[kept], tie[kept], pane[kept]
-        self._id, self._dominators = id[kept], dominators[kept]
-        return Snapshots.of(partition, end, count, id[places], score[places])
+    def _advance(self, arrived: Records, offsets: Ints, until: Ints) -> Snapshots:
+        listed = self._kept
+        arrived["dominators"] = np.zeros(len(arrived), np.int64)
+        every = listed.joined(arrived)
+        start, kept, report = advance_mintopk(
+            self._window, ranked(every), every["dominators"], listed.start, offsets + len(listed),
+            self._own["done"], self._own["shown"], until,
+        )  # fmt: skip
+        listed.replace(start, **every.take(kept).columns)
+        return reported(report, every)
 
     def window_marks(self, partition: int = 0) -> list[tuple[int, int, int]]:
         """The paper's Figure 5: (id, starting mark, ending mark) for each record, best first.
@@ -107,65 +78,37 @@ class MinTopK(StepOperator):
         Marks are window ends, in the unit of the window. The lower bound pointer of a window is the
         k-th record whose marks enclose it.
         """
-        low, high = self._listed[partition], self._listed[partition + 1]
-        now = int(self._done[partition])
+        part = self._kept.part(partition)
+        ids, pane = self._kept["id"][part], self._kept["pane"][part]
+        now = int(self._own["done"][partition])
         slide, width, length = self.panes.slide, self.panes.width, self.panes.length
         marks = []
-        for i in range(low, high):
-            last = int(self._pane[i] + width) // slide * slide
+        for i in range(len(ids)):
+            last = int(pane[i] + width) // slide * slide
             start = now
-            while np.count_nonzero(self._pane[low:i] >= start - width) >= self.k:
+            while np.count_nonzero(pane[:i] >= start - width) >= self.k:
                 start += slide
-            marks.append((int(self._id[i]), start * length, last * length))
+            marks.append((int(ids[i]), start * length, last * length))
         return marks
-
-    def _kept_ids(self) -> Ints:
-        return self._id if self.partitions else np.empty(0, np.int64)
-
-    def _rename_kept(self, places: Ints) -> None:
-        if self.partitions:
-            self._id = places[self._id]
-
-    def _set_kept_ties(self, ties: Ints) -> None:
-        if self.partitions:
-            self._tie = ties[self._id]
 
     def _holding_partitions(self) -> Bools | None:
         if not self.partitions:
             return None
-        holds = np.diff(self._listed) > 0
-        return holds | self._shown if self.only_changes else holds
-
-    def _keep_partitions(self, kept: Ints) -> None:
-        count = np.diff(self._listed)[kept]
-        self._listed = np.concatenate(([0], np.cumsum(count)))  # the others' lists are empty
-        self._done, self._shown = self._done[kept], self._shown[kept]
-
-    def _own_state(self) -> dict[str, Any]:
-        return {n: getattr(self, f"_{n}") for n in self._NAMES} if self.partitions else {}
-
-    def _restore_own(self, own: dict[str, Any]) -> None:
-        if not self.partitions:
-            return
-        sound.like(own, {name: getattr(self, f"_{name}") for name in self._NAMES}, "own")
-        names = ("score", "tie", "pane", "id", "dominators")
-        total = sound.length("own", *(own[name] for name in names))
-        sound.offsets("own.listed", own["listed"], self.partitions, total)
-        sound.length("own, by partition,", own["done"], own["shown"], of=self.partitions)
-        sound.numbers("own.score", own["score"])
-        sound.moments("own.pane", own["pane"])
-        self._sound_moments("own.done", own["done"], np.diff(own["listed"]) > 0)
-        for name, value in own.items():
-            setattr(self, f"_{name}", value)
+        holds: Bools = self._kept.lengths > 0
+        return holds | self._own["shown"] if self.only_changes else holds
 
     def _check_own(self) -> None:
+        listed, width = self._kept, self.panes.width
         for p in range(self.partitions):
-            part = slice(self._listed[p], self._listed[p + 1])
-            keys = list(zip(self._score[part], self._tie[part], strict=True))
+            part = listed.part(p)
+            keys = list(zip(listed["score"][part], listed["tie"][part], strict=True))
             assert keys == sorted(keys, reverse=True), ("M1", p, keys)
-            panes = self._pane[part]
-            life = (panes + self.panes.width) // self.panes.slide
+            panes = listed["pane"][part]
+            life = (panes + width) // self.panes.slide
             counted = [int(np.count_nonzero(life[:i] >= life[i])) for i in range(len(life))]
-            assert counted == self._dominators[part].tolist(), ("M2", p, counted)
+            assert counted == listed["dominators"][part].tolist(), ("M2", p, counted)
             assert all(count < self.k for count in counted), ("M3", p, counted)
-            assert (panes >= self._done[p] - self.panes.width).all(), ("M4", p, panes)
+            assert (panes >= self._own["done"][p] - width).all(), ("M4", p, panes)
+
+
+__all__ = ["MinTopK"]

@@ -45,8 +45,10 @@ from typing import Any
 
 import numpy as np
 
-from crestline.certain.arrivals import LARGE_WINDOW, ArrivalOperator
+from crestline.certain.arrival_options import LARGE_WINDOW, usual_buffer
+from crestline.certain.arrivals import ArrivalOperator
 from crestline.certain.disorder import GROUPS, LENGTH, OrderWatch
+from crestline.certain.recent import Arriving
 from crestline.core import sound
 from crestline.core.batch import Batch
 from crestline.kernels.certain.bands import PROBABLE, RELAXED
@@ -90,19 +92,19 @@ class PA(ArrivalOperator):
 
     def notes(self) -> dict[str, Any]:
         """Which bound holds, and who answers."""
-        told: dict[str, Any] = {
+        notes: dict[str, Any] = {
             "error": self.options["error"],
             "bound": f"of N records over windows of n, fewer than {self.options['error']:g} N/n"
             f" results missed and {1.5 * self.options['error']:g} N/n reported wrongly, on average",
             "holds": "for streams in random order",
         }
         if self._watch is not None:
-            told |= {
+            notes |= {
                 "answering": "RAPF (exact)" if self.exact_now else "PA",
                 "switches": self._switches,
                 "answered_exactly": self._exactly,
             }
-        return told
+        return notes
 
     # -- who answers --------------------------------------------------------------------------
 
@@ -148,84 +150,65 @@ class PA(ArrivalOperator):
             self._switches += 1
             self._use_pa()
 
-    def _decide(
-        self,
-        scores: Floats,
-        ats: Ints,
-        first: int,
-        start: Ints,
-        order: Ints | None,
-        number_from: int | None,
-    ) -> Ints:
+    def _decide(self, new: Arriving, number_from: int | None) -> Ints:
         """PA, with the latest records beside it (in the buffer that RAPF would have)."""
         if self._watch is None or self.exact_now:
-            return super()._decide(scores, ats, first, start, order, number_from)
-        if not self._timed or self._in_order(ats, order):
-            entered, _ = self._lead_through_gate(scores, ats, first, start)
+            return super()._decide(new, number_from)
+        if not self._time.timed or self._in_order(new):
+            _, limit, additional = self._band_settings()
+            entered, _ = self._recent.pass_gate(new, limit, additional)
         else:
-            entered = np.arange(len(scores))
-        latest = np.arange(max(0, len(scores) - _BESIDE), len(scores))
+            entered = np.arange(len(new.score))
+        latest = np.arange(max(0, len(new.score) - _BESIDE), len(new.score))
         needed = np.union1d(entered, latest)
-        kept, ids = self._number(needed, None, number_from)
-
-        def born(places: Ints) -> Ints:
-            return ats[places] if len(ats) else first + places
-
-        id = ids[np.searchsorted(needed, entered)]
-        nobody = np.zeros(len(entered), np.int64)  # with partitions RAPF answers
-        self._add_pending(nobody, born(entered), born(entered), scores[entered], id)
-        new = {
-            "score": scores[latest],
-            "at": born(latest),
+        kept, ids = self._number(needed, new, number_from)
+        partition = np.zeros(len(entered), np.int64)  # with partitions RAPF answers
+        at, id = new.born(entered), ids[np.searchsorted(needed, entered)]
+        self._add_pending(partition, at, at, new.score[entered], id)
+        added = {
+            "score": new.score[latest],
+            "at": new.born(latest),
             "id": ids[np.searchsorted(needed, latest)],
             "passed": np.isin(latest, entered),
         }
-        beside = {
-            name: np.concatenate((self._buffer[name], values))[-_BESIDE:]
-            for name, values in new.items()
-        }
+        buffer = self._recent.buffer
+        beside = {n: np.concatenate((buffer[n], values))[-_BESIDE:] for n, values in added.items()}
         start = np.full(self.partitions + 1, len(beside["at"]))
         start[0] = 0
-        self._buffer.replace(start, **beside)
+        buffer.replace(start, **beside)
         return kept
 
     def _use_rapf(self) -> None:
-        """The latest records that PA ignored enter the band, which sorts them out."""
+        """Let RAPF answer. The latest records that PA ignored enter the band, which sorts them."""
         self._admit_undecided()
         self.band, self.filter = RELAXED, PROBABLE
-        self.options = self.options | {"gamma": _GAMMA, "buffer": self._usual_buffer()}
-        self._limits = np.full(self.partitions, 4.0 * self.k)
-        self._forget_filter()
+        buffer = usual_buffer(self.k, self.window)
+        self.options = self.options | {"gamma": _GAMMA, "buffer": buffer}
+        self._own.reset("limits", 4.0 * self.k)
+        self._recent.clear()
 
     def _use_pa(self) -> None:
-        """The band is cut to what PA would hold."""
+        """Let PA answer. The band is cut to what PA would hold."""
         self._admit_undecided()
-        self.band, self.filter = PROBABLE, None
-        self.options = {o: v for o, v in self.options.items() if o in self.OPTIONS}
-        self._limits = np.full(self.partitions, -np.inf)
-        self._forget_filter()
+        self._set_pa()
+        self._own.reset("limits", -np.inf)
+        self._recent.clear()
         _, limit, additional = self._band_settings()
         band = self._band
-        rank = np.arange(len(band)) - np.repeat(band.start[:-1], np.diff(band.start))
-        best = rank < self.k + limit + additional
-        count = np.bincount(band.partition()[best], minlength=self.partitions)
-        start = np.concatenate(([0], np.cumsum(count)))
-        band.replace(start, **{name: values[best] for name, values in band.columns.items()})
-        self._list.replace(start, score=band["score"], born=band["at"], dominators=band["at"])
+        rank = np.arange(len(band)) - np.repeat(band.start[:-1], band.lengths)
+        band.filter(rank < self.k + limit + additional)
+        self._recent.listed.replace(
+            band.start, score=band["score"], born=band["at"], dominators=band["at"]
+        )
+
+    def _set_pa(self) -> None:
+        self.band, self.filter = PROBABLE, None
+        self.options = {o: v for o, v in self.options.items() if o in self.OPTIONS}
 
     def _admit_undecided(self) -> None:
-        buffer = self._buffer
-        places = np.flatnonzero(~buffer["passed"])
-        ats = buffer["at"][places]
-        whose = buffer.partition()[places]
-        self._add_pending(whose, ats, ats, buffer["score"][places], buffer["id"][places])
-
-    def _forget_filter(self) -> None:
-        nothing = np.zeros(self.partitions + 1, np.int64)
-        for ragged in (self._buffer, self._list):
-            empty = {name: values[:0] for name, values in ragged.columns.items()}
-            ragged.replace(nothing, **empty)
-        self._bounds = np.tile([-np.inf, 4.0 * self.k], self.partitions)
+        buffer, indices = self._recent.buffer, self._recent.undecided()
+        at, partition = buffer["at"][indices], buffer.partition()[indices]
+        self._add_pending(partition, at, at, buffer["score"][indices], buffer["id"][indices])
 
     # -- state --------------------------------------------------------------------------------
 
@@ -252,5 +235,7 @@ class PA(ArrivalOperator):
         self._trusted_since, self._switches = own["trusted_since"], own["switches"]
         self._exactly, self._quiet = own["exactly"], own["quiet"]
         if not own["exact_now"]:
-            self.band, self.filter = PROBABLE, None
-            self.options = {o: v for o, v in self.options.items() if o in self.OPTIONS}
+            self._set_pa()
+
+
+__all__ = ["PA"]

@@ -32,19 +32,21 @@ from typing import Any
 
 import numpy as np
 
-from crestline.certain.steps import StepOperator
+from crestline.certain.steps import StepOperator, ranked, reported
 from crestline.core import sound
 from crestline.core.errors import CrestlineError
+from crestline.core.sentinels import LONG_AGO, NOWHERE
 from crestline.core.snapshots import Snapshots
-from crestline.kernels.certain.pretopk import NEVER, advance_pretopk
-from crestline.operators.waiting import Waiting
+from crestline.kernels.certain.pretopk import Windows, advance_pretopk
+from crestline.operators.partitions import PerPartition
+from crestline.operators.ragged import Ragged
+from crestline.operators.records import Records
 from crestline.types import Ints
 
 
 class PreTopK(StepOperator):
     """The predicted top k of all future windows; see the module's text."""
 
-    _NAMES = ("windows", "ends", "sizes", "heaps", "score", "tie", "pane", "id", "shown_end")
     #: More future windows than this are refused: each needs room for k references.
     MOST_REFERENCES = 1 << 27
 
@@ -59,95 +61,84 @@ class PreTopK(StepOperator):
             raise CrestlineError(
                 f"PRETOPK would keep {future:,} future results of {k:,} records each: use MINTOPK"
             )
+
+    def _storage(self) -> tuple[Records, PerPartition]:
         none = np.empty(0, np.int64)
-        self._windows = np.zeros(1, np.int64)
-        self._ends = self._sizes = self._tie = self._pane = self._id = none
-        self._heaps = np.empty((0, k), np.int64)
-        self._score = np.empty(0)
-        self._shown_end = none
+        #: The future windows of each partition, and a heap of indices for each of them.
+        self._windows = Ragged(ends=np.int64, sizes=np.int64)
+        self._heaps = np.empty((0, self.k), np.int64)
+        kept = Records(score=np.empty(0), tie=none, pane=none, id=none)
+        return kept, PerPartition(shown_end=LONG_AGO)
 
     def _grow_partitions(self, more: int) -> None:
-        self._windows = np.concatenate((self._windows, np.full(more, self._windows[-1])))
-        self._shown_end = np.concatenate((self._shown_end, np.full(more, NEVER)))
+        super()._grow_partitions(more)
+        self._windows.grow(more)
 
-    def _advance(self, arrived: Waiting, offsets: Ints, until: Ints) -> Snapshots:
-        score = np.concatenate((self._score, arrived.score))
-        tie = np.concatenate((self._tie, arrived.tie))
-        pane = np.concatenate((self._pane, arrived.pane))
-        id = np.concatenate((self._id, arrived.id))
-        windows, ends, sizes, heaps, partition, end, count, places = advance_pretopk(
-            self.k,
-            self.panes.width,
-            self.panes.slide,
-            self.only_changes,
-            score,
-            tie,
-            pane,
-            self._windows,
-            self._ends,
-            self._sizes,
-            self._heaps,
-            offsets + len(self._score),
-            self._shown_end,
+    def _advance(self, arrived: Records, offsets: Ints, until: Ints) -> Snapshots:
+        kept, windows = self._kept, self._windows
+        every = kept.joined(arrived)
+        left, report = advance_pretopk(
+            self._window,
+            ranked(every),
+            Windows(windows.start, windows["ends"], windows["sizes"], self._heaps),
+            offsets + len(kept),
+            self._own["shown_end"],
             until,
         )
-        self._windows, self._ends, self._sizes = windows, ends, sizes
-        self._heaps = heaps.reshape(-1, self.k)
-        used = np.zeros(len(score) + 1, np.bool_)
-        used[self._heaps] = True  # the filler -1 marks the extra last place
-        kept = np.flatnonzero(used[:-1])
-        place = np.full(len(score) + 1, -1, np.int64)
-        place[kept] = np.arange(len(kept))
-        self._heaps = place[self._heaps]
-        self._score, self._tie, self._pane = score[kept], tie[kept], pane[kept]
-        self._id = id[kept]
-        return Snapshots.of(partition, end, count, id[places], score[places])
-
-    def _kept_ids(self) -> Ints:
-        return self._id
-
-    def _rename_kept(self, places: Ints) -> None:
-        self._id = places[self._id]
-
-    def _set_kept_ties(self, ties: Ints) -> None:
-        self._tie = ties[self._id]
+        windows.replace(left.start, ends=left.end, sizes=left.size)
+        heaps = left.heap
+        used = np.zeros(len(every) + 1, np.bool_)
+        used[heaps] = True  # NOWHERE marks the extra last entry
+        referred = np.flatnonzero(used[:-1])
+        index = np.full(len(every) + 1, NOWHERE, np.int64)
+        index[referred] = np.arange(len(referred))
+        self._heaps = index[heaps]
+        self._kept = every.take(referred)
+        return reported(report, every)
 
     def _own_state(self) -> dict[str, Any]:
-        return {name: getattr(self, f"_{name}") for name in self._NAMES}
+        return super()._own_state() | {"windows": self._windows.state(), "heaps": self._heaps}
 
     def _restore_own(self, own: dict[str, Any]) -> None:
-        total = sound.length("own", *(own[name] for name in ("score", "tie", "pane", "id")))
-        windows = sound.length("own.windows", *(own[name] for name in ("ends", "sizes", "heaps")))
-        sound.offsets("own.windows", own["windows"], self.partitions, windows)
-        sound.length("own.shown_end", own["shown_end"], of=self.partitions)
-        sound.require(own["heaps"].shape[1] == self.k, "own.heaps are not of k records")
-        whose = np.repeat(np.arange(self.partitions), np.diff(own["windows"]))
-        ascends = (own["ends"][1:] > own["ends"][:-1]) | (whose[1:] != whose[:-1])
+        self._kept.restore(own)
+        self._own.restore(own)
+        self._windows.restore(own["windows"])
+        self._heaps = own["heaps"]
+        total = sound.length("own", *self._kept.columns.values())
+        self._windows.require_sound("own.windows", self.partitions)
+        self._own.require_sound("own", self.partitions)
+        ends, sizes, heaps = self._windows["ends"], self._windows["sizes"], self._heaps
+        fits = heaps.shape == (len(ends), self.k)
+        sound.require(fits, "own.heaps are not of k records for each window")
+        owner = self._windows.partition()
+        ascends = (ends[1:] > ends[:-1]) | (owner[1:] != owner[:-1])
         sound.require(ascends.all(), "own.ends do not ascend")
         # Windows are found again by walking from one to the next.
-        sound.require((own["ends"] % self.panes.slide == 0).all(), "own.ends are between slides")
+        sound.require((ends % self.panes.slide == 0).all(), "own.ends are between slides")
         reached = self._counts // self.panes.length
-        if self._timed:
-            reached = np.full(self.partitions, self._closed)
-        apart = own["ends"] - reached[whose]
+        if self._time.timed:
+            reached = np.full(self.partitions, self._time.open_pane)
+        apart = ends - reached[owner]
         sound.within("own.ends", apart, -self.panes.width, 2 * self.panes.width + 1)
-        sound.within("own.sizes", own["sizes"], 1, self.k + 1)
-        sound.within("own.heaps", own["heaps"], -1, total)
-        filled = np.arange(self.k) < own["sizes"][:, None]
-        sound.require((own["heaps"][filled] >= 0).all(), "own.heaps have gaps")
-        sound.numbers("own.score", own["score"])
-        sound.moments("own", own["pane"], own["ends"], own["shown_end"])
-        for name, value in own.items():
-            setattr(self, f"_{name}", value)
+        sound.within("own.sizes", sizes, 1, self.k + 1)
+        sound.within("own.heaps", heaps, NOWHERE, total)
+        filled = np.arange(self.k) < sizes[:, None]
+        sound.require((heaps[filled] >= 0).all(), "own.heaps have gaps")
+        sound.numbers("own.score", self._kept["score"])
+        sound.moments("own", self._kept["pane"], ends, self._own["shown_end"])
 
     def _check_own(self) -> None:
+        kept, windows = self._kept, self._windows
         referred: set[int] = set()
-        for w, (end, size) in enumerate(zip(self._ends, self._sizes, strict=True)):
+        for w, (end, size) in enumerate(zip(windows["ends"], windows["sizes"], strict=True)):
             heap = self._heaps[w, :size]
             assert 0 < size <= self.k, ("P1", w, size)
-            panes = self._pane[heap]
+            panes = kept["pane"][heap]
             assert ((panes < end) & (panes >= end - self.panes.width)).all(), ("P1", w, panes)
-            keys = list(zip(self._score[heap], self._tie[heap], strict=True))
+            keys = list(zip(kept["score"][heap], kept["tie"][heap], strict=True))
             assert min(keys) == keys[0], ("P2", w, keys)
             referred.update(heap.tolist())
-        assert referred == set(range(len(self._id))), ("P3", len(referred), len(self._id))
+        assert referred == set(range(len(kept))), ("P3", len(referred), len(kept))
+
+
+__all__ = ["PreTopK"]

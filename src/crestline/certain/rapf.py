@@ -38,13 +38,12 @@ Blocks are ours: the same theorem, for whole batches.
 from __future__ import annotations
 
 from crestline.certain.arrivals import ArrivalOperator
-from crestline.kernels.certain.bands import RELAXED
-from crestline.kernels.certain.filters import PROBABLE as PROBABILISTIC_FILTER
+from crestline.kernels.certain.bands import PROBABLE, RELAXED
 
 
 class RAPF(ArrivalOperator):
     """A relaxed skyband and a probabilistic filter; see the module's text."""
 
     band = RELAXED
-    filter = PROBABILISTIC_FILTER
+    filter = PROBABLE
     OPTIONS = {"buffer": None, "gamma": 0.5, "error": 0.001}

@@ -19,12 +19,11 @@ from __future__ import annotations
 
 from crestline.certain.arrivals import ArrivalOperator
 from crestline.kernels.certain.bands import RELAXED
-from crestline.kernels.certain.filters import RELAXED as RELAXED_FILTER
 
 
 class RARF(ArrivalOperator):
     """A relaxed skyband and a relaxed filter; see the module's text."""
 
     band = RELAXED
-    filter = RELAXED_FILTER
+    filter = RELAXED
     OPTIONS = {"buffer": None, "gamma": 0.2}

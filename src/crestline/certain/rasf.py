@@ -18,13 +18,12 @@ band is RA's: pruned only now and then.
 from __future__ import annotations
 
 from crestline.certain.arrivals import ArrivalOperator
-from crestline.kernels.certain.bands import RELAXED
-from crestline.kernels.certain.filters import STRICT as STRICT_FILTER
+from crestline.kernels.certain.bands import RELAXED, STRICT
 
 
 class RASF(ArrivalOperator):
     """A relaxed skyband and a strict filter; see the module's text."""
 
     band = RELAXED
-    filter = STRICT_FILTER
+    filter = STRICT
     OPTIONS = {"buffer": None, "gamma": 0.2}

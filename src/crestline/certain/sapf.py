@@ -16,13 +16,12 @@ record that gets through, and never one too many.
 from __future__ import annotations
 
 from crestline.certain.arrivals import ArrivalOperator
-from crestline.kernels.certain.bands import STRICT
-from crestline.kernels.certain.filters import PROBABLE as PROBABILISTIC_FILTER
+from crestline.kernels.certain.bands import PROBABLE, STRICT
 
 
 class SAPF(ArrivalOperator):
     """A strict skyband and a probabilistic filter; see the module's text."""
 
     band = STRICT
-    filter = PROBABILISTIC_FILTER
+    filter = PROBABLE
     OPTIONS = {"buffer": None, "error": 0.001}

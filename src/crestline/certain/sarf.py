@@ -18,13 +18,12 @@ SA's: O(M) for each record that gets through, and never one too many.
 from __future__ import annotations
 
 from crestline.certain.arrivals import ArrivalOperator
-from crestline.kernels.certain.bands import STRICT
-from crestline.kernels.certain.filters import RELAXED as RELAXED_FILTER
+from crestline.kernels.certain.bands import RELAXED, STRICT
 
 
 class SARF(ArrivalOperator):
     """A strict skyband and a relaxed filter; see the module's text."""
 
     band = STRICT
-    filter = RELAXED_FILTER
+    filter = RELAXED
     OPTIONS = {"buffer": None, "gamma": 0.2}

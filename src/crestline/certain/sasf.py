@@ -18,12 +18,11 @@ from __future__ import annotations
 
 from crestline.certain.arrivals import ArrivalOperator
 from crestline.kernels.certain.bands import STRICT
-from crestline.kernels.certain.filters import STRICT as STRICT_FILTER
 
 
 class SASF(ArrivalOperator):
     """A strict skyband and a strict filter; see the module's text."""
 
     band = STRICT
-    filter = STRICT_FILTER
+    filter = STRICT
     OPTIONS = {"buffer": None}

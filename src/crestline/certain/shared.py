@@ -34,11 +34,11 @@ shows expires.
   S4  a pane's records beyond the k_max best are not there.
 
 >>> import numpy as np
->>> operator = SharedTopK([Ask(k=1, width=4, slide=2), Ask(k=2, width=2, slide=2)])
+>>> operator = SharedTopK([QuerySpec(1, 4, 2), QuerySpec(k=2, width=2, slide=2)])
 >>> _ = operator.observe(np.array([9.0, 5, 3, 7, 1, 2]))
->>> reported = operator.advance()
->>> for ask, (_, end, _, scores) in zip(reported.ask.tolist(), reported):
-...     print(ask, end, scores.tolist())
+>>> snapshots = operator.advance()
+>>> for query, (_, end, _, scores) in zip(snapshots.ask.tolist(), snapshots):
+...     print(query, end, scores.tolist())
 0 2 [9.0]
 0 4 [9.0]
 0 6 [7.0]
@@ -62,88 +62,92 @@ from crestline.core.errors import CrestlineError
 from crestline.core.sentinels import LONG_AGO
 from crestline.core.snapshots import Snapshots
 from crestline.core.specs import Agenda, QuerySpec
+from crestline.operators.records import new_ids
+from crestline.operators.reporting import PORTION, Reporting
 from crestline.types import Bools, Floats, Ints
 
-#: Result rows that one portion of ``advance_gradually`` may hold, roughly.
-_PORTION = 1 << 20
 #: A band's narrowest window is not narrower than its widest by more than this.
 _SPREAD = 4
-#: A pane that two asks have in common is not shorter than the shorter one's by more than this.
+#: A pane that two queries have in common is not shorter than the shorter one's by more than this.
 _FINENESS = 8
 
 
-class SharedTopK:
-    """The bands of several asks; see the module's text and ``core.operator.Operator``."""
+class SharedTopK(Reporting):
+    """The bands of several queries; see the module's text and ``core.operator.Operator``."""
 
-    def __init__(self, asks: Sequence[QuerySpec], agenda: Agenda | None = None) -> None:
-        """``agenda`` knows the moments of the asks that are ``scheduled``."""
-        if not asks:
+    def __init__(self, specs: Sequence[QuerySpec], agenda: Agenda | None = None) -> None:
+        """``agenda`` knows the moments of the queries that are ``scheduled``."""
+        if not specs:
             raise CrestlineError("there must be something to ask for")
-        arrivals = [_at_arrivals(ask) for ask in asks]
+        arrivals = [_at_arrivals(spec) for spec in specs]
         if any(arrivals) != all(arrivals):
             raise CrestlineError("asks at every arrival share with their like only")
-        self.asks: list[QuerySpec | None] = list(asks)
+        self._begin(specs, agenda)
+        for number, spec in enumerate(specs):
+            self._place(number, spec)
+
+    def _begin(self, specs: Sequence[QuerySpec | None], agenda: Agenda | None) -> None:
+        Reporting.__init__(self)
+        #: By number; those that were removed are None.
+        self.specs = list(specs)
         self.agenda = agenda
         #: All moments that the agenda may pick are multiples of it.
-        self._unit = gcd(*(ask.frequency or 0 for ask in asks))
+        self._unit = gcd(*(spec.frequency or 0 for spec in self.live))
         self._bands: list[Band] = []
-        self._last = Snapshots.nothing()
         self._ids: Ints | None = None  # those that are kept, once they have been collected
         self.seen = 0
-        for number, ask in enumerate(asks):
-            self._place(number, ask)
 
     @property
     def live(self) -> list[QuerySpec]:
-        """The asks that were not removed."""
-        return [ask for ask in self.asks if ask is not None]
+        """The queries that were not removed."""
+        return [spec for spec in self.specs if spec is not None]
 
-    # -- who asks -----------------------------------------------------------------------------
+    # -- queries ------------------------------------------------------------------------------
 
-    def _place(self, number: int, ask: QuerySpec) -> None:
-        """Let a band answer the ask: one of about the same width, or a new one."""
-        pane = self._pane_of(ask)
+    def _place(self, number: int, spec: QuerySpec) -> None:
+        """Let a band answer the query: one of about the same width, or a new one."""
+        pane = self._pane_of(spec)
         for band in self._bands:
-            if _alike(band, ask) and _commensurable(band.slide, pane):
-                band.join(number, ask)
+            if _alike(band, spec) and _commensurable(band.slide, pane):
+                band.join(number, spec)
                 return
-        band = Band({number: ask}, pane, self.agenda)
+        band = Band([spec], [number], pane, self.agenda)
         if self._bands:
             band.begin_like(self._bands[0])
         self._bands.append(band)
 
-    def _pane_of(self, ask: QuerySpec) -> int | None:
-        if _at_arrivals(ask):
+    def _pane_of(self, spec: QuerySpec) -> int | None:
+        if _at_arrivals(spec):
             return None
-        return joint_pane([self._unit] if ask.scheduled else [], [ask])
+        return joint_pane([self._unit] if spec.scheduled else [], [spec])
 
-    def add(self, ask: QuerySpec) -> int:
-        """Answer one ask more from now on; ``since`` must be later than every record so far."""
+    def add(self, spec: QuerySpec) -> int:
+        """Answer one more query from now on; ``since`` must be later than every record so far."""
         first = self._bands[0]
-        if first.counts_records or _at_arrivals(ask) or _at_arrivals(self.live[0]):
+        if first.counts_records or _at_arrivals(spec) or _at_arrivals(self.live[0]):
             raise CrestlineError("only windows on time that slide can be joined by others")
-        if ask.since <= first.closed_until:
+        if spec.since <= first.closed_until:
             raise CrestlineError(f"windows up to {first.closed_until} have been reported")
-        self.asks.append(ask)
-        if ask.frequency is not None:
+        self.specs.append(spec)
+        if spec.frequency is not None:
             # From the next plan on, others are answered at other moments too.
-            self._unit = gcd(self._unit, ask.frequency, ask.since if ask.since > LONG_AGO else 0)
+            self._unit = gcd(self._unit, spec.frequency, spec.since if spec.since > LONG_AGO else 0)
             for band in self._bands:
                 band.be_ready_for(self._unit)
-        self._place(len(self.asks) - 1, ask)
-        return len(self.asks) - 1
+        self._place(len(self.specs) - 1, spec)
+        return len(self.specs) - 1
 
     def remove(self, number: int) -> None:
-        """Answer an ask no more; at least one must stay."""
+        """Answer a query no more; at least one must stay."""
         if len(self.live) < 2:
             raise CrestlineError("the last ask cannot be removed")
-        self.asks[number] = None
+        self.specs[number] = None
         for band in self._bands:
             if number in band.number and len(band.live) > 1:
                 band.leave(number)
         self._ids = None
-        # A band without asks would keep its records for ever.
-        self._bands = [band for band in self._bands if any(self.asks[n] for n in band.number)]
+        # A band without queries would keep its records for ever.
+        self._bands = [band for band in self._bands if any(self.specs[n] for n in band.number)]
 
     # -- records in ---------------------------------------------------------------------------
 
@@ -151,62 +155,49 @@ class SharedTopK:
         """Take records in, in any order as long as their windows have not been reported; see
         ``core.operator.Operator``."""
         batch = Batch.of(batch)
-        scores, times, partitions = batch.scores, batch.times, batch.partitions
-        number_from = batch.number_from
         self._ids = None
-        scores = np.ascontiguousarray(scores, np.float64)
-        chosen = [band.choose(scores, times, partitions) for band in self._bands]
+        scores = np.ascontiguousarray(batch.scores, np.float64)
+        chosen = [band.choose(scores, batch.times, batch.partitions) for band in self._bands]
         kept = chosen[0][0]
         if len(chosen) > 1:
             waits = np.zeros(len(scores), np.bool_)
-            for places, _ in chosen:
-                waits[places] = True
+            for indices, _ in chosen:
+                waits[indices] = True
             kept = np.flatnonzero(waits)
         ids = np.empty(len(scores), np.int64)
-        if number_from is None:
-            ids[kept] = self.seen + kept
-        else:
-            ids[kept] = np.arange(number_from, number_from + len(kept))
+        ids[kept] = new_ids(kept, self.seen, batch.number_from)
         self.seen += len(scores)
-        for band, (places, panes) in zip(self._bands, chosen, strict=True):
-            band.take_in(places, panes, ids[places], scores, partitions)
+        for band, (indices, panes) in zip(self._bands, chosen, strict=True):
+            band.take_in(indices, panes, ids[indices], scores, batch.partitions)
         return kept
 
     # -- windows out --------------------------------------------------------------------------
 
     def advance(self, to: int | None = None) -> Snapshots:
-        """Report every window of every ask that ends by ``to``, ask by ask."""
+        """Report every window of every query that ends by ``to``, query by query."""
         self._ids = None
-        reported = Snapshots.joined([band.advance(to) for band in self._bands])
-        if len(reported):
-            self._last = reported
-        return reported
+        return self._reported(Snapshots.joined([band.advance(to) for band in self._bands]))
 
-    def advance_gradually(self, to: int | None = None) -> Iterator[Snapshots]:
-        """``advance``, in portions of about ``_PORTION`` result rows."""
-        if to is None or self._bands[0].counts_records or _at_arrivals(self.live[0]):
-            yield self.advance(to)
-            return
+    def _portion(self) -> int | None:
+        if self._bands[0].counts_records or _at_arrivals(self.live[0]):
+            return None
         pane = max(band.panes.length for band in self._bands)
-        rate = sum(ask.k / (ask.slide or ask.frequency or pane) for ask in self.live)
+        rate = sum(spec.k / (spec.slide or spec.frequency or pane) for spec in self.live)
         partitions = max(1, self._bands[0].partitions)
-        step = max(pane, int(_PORTION / (rate * partitions)))
-        while (start := self._next_content()) is not None and start + step < to:
-            yield self.advance(start + step)
-        yield self.advance(to)
+        return max(pane, int(PORTION / (rate * partitions)))
 
     def _next_content(self) -> int | None:
-        """From when on there may be something to tell; None: there is nothing at all."""
         starts = [start for band in self._bands if (start := band.next_content()) is not None]
         return min(starts, default=None)
 
     def finish(self, latest: int) -> Iterator[Snapshots]:
-        """The end of a bounded stream whose last event is at ``latest``: every ask is answered up
-        to its first window end after that."""
-        ends = [(latest // ask.slide + 1) * ask.slide for ask in self.live if ask.slide is not None]
+        """End a bounded stream whose last event is at ``latest``: every query is answered up to
+        its first window end after that."""
+        slides = [spec.slide for spec in self.live if spec.slide is not None]
+        ends = [(latest // slide + 1) * slide for slide in slides]
         if _at_arrivals(self.live[0]):
             ends = [latest]
-        elif any(ask.scheduled for ask in self.live):
+        elif any(spec.scheduled for spec in self.live):
             assert self.agenda is not None
             ends.append(self.agenda.last(latest))
         for band in self._bands:
@@ -215,56 +206,43 @@ class SharedTopK:
         for band in self._bands:
             band.latest = None
 
-    def top(self, partition: int = 0, ask: int = 0) -> Ints:
-        """The ids of the ask's snapshot in the latest report, best first."""
-        last = self._last
-        mine = np.zeros(len(last), np.int64) if last.ask is None else last.ask
-        places = np.flatnonzero((last.partition == partition) & (mine == ask))
-        if len(places) == 0:
-            return np.empty(0, np.int64)
-        return last.id[last.offset[places[-1]] : last.offset[places[-1] + 1]]
+    def top(self, partition: int = 0, number: int = 0) -> Ints:
+        """Return the ids of a query's snapshot in the latest report, best first."""
+        return self._latest.latest_of(partition, number)
 
     # -- ids, ties, state ---------------------------------------------------------------------
 
-    @property
-    def candidates(self) -> int:
-        """How many records are kept, waiting ones included."""
-        return len(self.ids())
-
     def ids(self) -> Ints:
         if self._ids is None:
-            found = [band.ids() for band in self._bands]
-            self._ids = found[0]
-            if len(found) > 1:
-                present = np.zeros(max(int(ids.max(initial=-1)) for ids in found) + 1, np.bool_)
-                for ids in found:
+            by_band = [band.ids() for band in self._bands]
+            self._ids = by_band[0]
+            if len(by_band) > 1:
+                present = np.zeros(max(int(ids.max(initial=-1)) for ids in by_band) + 1, np.bool_)
+                for ids in by_band:
                     present[ids] = True
                 self._ids = np.flatnonzero(present)
         return self._ids
 
-    def rename(self, places: Ints) -> None:
+    def rename(self, new_ids: Ints) -> None:
         self._ids = None
         for band in self._bands:
-            band.rename(places)
+            band.rename(new_ids)
 
     def set_ties(self, ties: Ints) -> None:
         for band in self._bands:
             band.set_ties(ties)
 
     def live_partitions(self) -> Bools | None:
-        found = [live for band in self._bands if (live := band.live_partitions()) is not None]
-        return np.logical_or.reduce(found) if len(found) == len(self._bands) else None
+        masks = [mask for band in self._bands if (mask := band.live_partitions()) is not None]
+        return np.logical_or.reduce(masks) if len(masks) == len(self._bands) else None
 
     def keep_partitions(self, kept: Ints) -> None:
         for band in self._bands:
             band.keep_partitions(kept)
 
-    def notes(self) -> dict[str, Any]:
-        return {}
-
     def state(self) -> dict[str, Any]:
         return {
-            "asks": [None if ask is None else asdict(ask) for ask in self.asks],
+            "asks": [None if spec is None else asdict(spec) for spec in self.specs],
             "unit": self._unit,
             "seen": self.seen,
             "bands": {str(i): band.state() for i, band in enumerate(self._bands)},
@@ -272,31 +250,33 @@ class SharedTopK:
 
     @classmethod
     def from_state(cls, state: dict[str, Any], agenda: Agenda | None = None) -> Self:
-        """The operator whose ``state()`` this was."""
+        """Make the operator whose ``state()`` this was."""
         operator = cls.__new__(cls)
-        operator.asks = [None if ask is None else QuerySpec(**ask) for ask in state["asks"]]
-        operator.agenda, operator._unit, operator.seen = agenda, state["unit"], state["seen"]
-        operator._ids, operator._last = None, Snapshots.nothing()
-        operator._bands = [
-            Band.restored(band, operator.asks, agenda) for band in state["bands"].values()
-        ]
+        specs = [None if spec is None else QuerySpec(**spec) for spec in state["asks"]]
+        operator._begin(specs, agenda)
+        operator._restore(state)
         return operator
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        self._unit, self.seen = state["unit"], state["seen"]
+        bands = state["bands"].values()
+        self._bands = [Band.restored(band, self.specs, self.agenda) for band in bands]
 
     def _check(self) -> None:
         for band in self._bands:
             band._check()
 
 
-def _at_arrivals(ask: QuerySpec) -> bool:
-    return ask.slide is None and not ask.scheduled
+def _at_arrivals(spec: QuerySpec) -> bool:
+    return spec.slide is None and not spec.scheduled
 
 
-def _alike(band: Band, ask: QuerySpec) -> bool:
-    """Whether the widths of the band and of the ask are about the same."""
+def _alike(band: Band, spec: QuerySpec) -> bool:
+    """Whether the widths of the band and of the query are about the same."""
     widths = [other.width for other in band.live]
-    if ask.width is None or None in widths:
-        return ask.width is None and None in widths
-    both = [ask.width, *(width for width in widths if width is not None)]
+    if spec.width is None or None in widths:
+        return spec.width is None and None in widths
+    both = [spec.width, *(width for width in widths if width is not None)]
     return max(both) <= _SPREAD * min(both)
 
 

@@ -1,41 +1,40 @@
-"""What the certain operators have in common: records wait here until their window is due.
+"""The base of the certain operators that answer at window ends: records wait until they are due.
 
 A record belongs to a pane, and a pane's records expire together. Records wait, in any order, until
-time has passed their pane; then they are handed to the algorithm sorted by partition, pane and
-rank. Algorithms that may forget all but a pane's k best (``prunes``) never see the others: nor does
-the memory, since waiting records are pruned as they come.
+time has passed their pane. Then the algorithm gets them sorted by partition, pane and rank. Where
+an algorithm may forget all but a pane's k best (``prunes``), the others neither wait nor reach it.
 
-Waiting records cost O(1) each, and O(s log s) for the s survivors of a batch; with pruning, no more
-than twice k for each open pane of a partition wait, apart from ties with the k-th.
+Waiting records cost O(1) each, and O(s log s) for the s survivors of a batch. With pruning, no more
+than twice k wait for each open pane of a partition, apart from ties with the k-th.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from abc import abstractmethod
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
+from crestline.certain.pane_pruning import PanePruner
 from crestline.core import sound
 from crestline.core.batch import Batch
-from crestline.core.errors import CrestlineError
 from crestline.core.sentinels import LONG_AGO
 from crestline.core.snapshots import Snapshots
 from crestline.core.window import unit_panes
-from crestline.kernels.common.order import count_positions, is_ascending, pane_starts
-from crestline.kernels.common.select import select_groups, select_partitioned, select_runs
-from crestline.operators.waiting import Waiting, order_of
+from crestline.kernels.common.order import is_ascending
+from crestline.kernels.common.output import Report, written
+from crestline.kernels.common.windows import Ranked, StepWindow
+from crestline.operators.partitions import PerPartition, renumbering
+from crestline.operators.ragged import Ragged
+from crestline.operators.records import Records, new_ids
+from crestline.operators.reporting import Reporting, portion_length, require_k
+from crestline.operators.timing import Timing
+from crestline.operators.waiting import Waiting, rank_order
 from crestline.types import Bools, Floats, Ints
 
-#: Waiting records are pruned again when they have doubled, but not below this number.
-_PRUNE_AT_LEAST = 4096
-#: Result rows that one portion of ``advance_gradually`` may hold, roughly.
-_PORTION = 1 << 20
 
-
-class StepOperator(ABC):
+class StepOperator(Reporting):
     """A continuous top-k that answers at window ends; see ``core.operator.Operator``."""
 
     #: Whether records beyond a pane's k best may be dropped before the algorithm sees them.
@@ -50,21 +49,25 @@ class StepOperator(ABC):
         forgets nothing; ``slide=None`` reports at every arrival. With ``only_changes`` a snapshot
         that equals the one before it may be left out, and one that became empty is reported.
         """
-        if k < 1:
-            raise CrestlineError(f"k must be at least 1, not {k}")
-        self.k, self.window, self.slide = k, window, slide
+        super().__init__()
+        require_k(k)
         self.only_changes = only_changes
-        self.panes = unit_panes(window, slide)
         self.partitions = 0
         self.seen = 0
-        self._timed: bool | None = None
-        self._closed = LONG_AGO  # panes before this one accept no more records
+        self._time = Timing(unit_panes(window, slide))
+        self._configure(k, window, slide)
         self._content_until = LONG_AGO  # no window that ends after this pane holds anything yet
         self._counts = np.zeros(0, np.int64)  # records so far, by partition (count windows)
-        self._guess = np.array([-np.inf, 0.0])  # see select_runs: only speed depends on it
-        self._wait = Waiting.empty()
-        self._pruned_size = 0
-        self._last = Snapshots.nothing()
+        self._wait = Waiting(**_columns())
+        self._kept, self._own = self._storage()
+
+    def _configure(self, k: int, window: int | None, slide: int | None) -> None:
+        self.k, self.window, self.slide = k, window, slide
+        self.panes = self._time.panes = unit_panes(window, slide)
+        self._window = StepWindow(
+            k, self.panes.width, self.panes.slide, self.panes.on_arrival, self.only_changes
+        )
+        self._pruner = PanePruner(k, self.panes, self.prunes)
 
     # -- records in ---------------------------------------------------------------------------
 
@@ -72,39 +75,29 @@ class StepOperator(ABC):
         """Take records in, in any order as long as their panes have not been reported.
 
         ``partitions`` are small integers from 0. Larger ids win ties until ``set_ties`` says
-        otherwise. Returns the places of the records that wait; see ``core.operator.Operator``.
+        otherwise. Returns the indices of the records that wait; see ``core.operator.Operator``.
         """
         batch = Batch.of(batch)
-        scores, times, partitions = batch.scores, batch.times, batch.partitions
-        number_from = batch.number_from
-        scores = np.ascontiguousarray(scores, np.float64)
-        kept, panes = self.choose(scores, times, partitions)
-        if number_from is None:
-            ids = self.seen + kept
-        else:
-            ids = np.arange(number_from, number_from + len(kept))
-        self.take_in(kept, panes, ids, scores, partitions)
+        scores = np.ascontiguousarray(batch.scores, np.float64)
+        kept, panes = self.choose(scores, batch.times, batch.partitions)
+        ids = new_ids(kept, self.seen, batch.number_from)
+        self.take_in(kept, panes, ids, scores, batch.partitions)
         return kept
 
     def choose(
         self, scores: Floats, times: Ints | None, partitions: Ints | None
     ) -> tuple[Ints, Ints]:
-        """The places of those records of a batch that have to wait, and their panes."""
-        if self._timed is None:
-            self._timed = times is not None
-        elif self._timed != (times is not None):
-            raise CrestlineError("give times with every batch or with none")
+        """Return the indices of those records of a batch that have to wait, and their panes."""
+        self._time.settle(times)
         if len(scores) == 0:
             return np.empty(0, np.int64), np.empty(0, np.int64)
-        if partitions is not None:
-            self._grow(int(partitions.max()) + 1)
-        else:
-            self._grow(1)
+        self._grow(1 if partitions is None else int(partitions.max()) + 1)
         if times is None:
-            kept, panes = self._observe_counted(scores, partitions)
+            kept, panes = self._pruner.by_count(scores, partitions, self._counts)
         else:
             times = np.ascontiguousarray(times, np.int64)
-            kept, panes = self._observe_timed(scores, times, partitions)
+            self._time.refuse_late(int(times[0] if is_ascending(times) else times.min()))
+            kept, panes = self._pruner.by_time(scores, times, partitions, self.partitions)
         return np.arange(len(scores)) if kept is None else kept, panes
 
     def take_in(
@@ -114,80 +107,23 @@ class StepOperator(ABC):
         self.seen += len(scores)
         if len(kept) == 0:
             return
+        wait = self._wait
         part = np.zeros(len(panes), np.int64) if partitions is None else partitions[kept]
-        if len(self._wait) == 0:  # the batch itself is pruned already
-            self._pruned_size = len(kept)
-        self._wait = self._wait.plus(Waiting(part, panes, scores[kept], ids, ids))
-        if self.prunes and len(self._wait) > max(2 * self._pruned_size, _PRUNE_AT_LEAST):
-            self._wait = self._wait.take(self._prune(self._wait))
-            self._pruned_size = len(self._wait)
-
-    def _observe_counted(self, scores: Floats, partitions: Ints | None) -> tuple[Ints | None, Ints]:
-        """Which records wait (None: all), and the panes of those."""
-        length = self.panes.length
-        if partitions is not None:
-            panes = count_positions(partitions, self._counts) // length
-            if not self.prunes or length == 1:
-                return None, panes
-            kept = self._prune(Waiting(partitions, panes, scores, panes, panes))
-            return kept, panes[kept]
-        first = int(self._counts[0])
-        self._counts[0] += len(scores)
-        if not self.prunes or length == 1:
-            return None, np.arange(first, first + len(scores)) // length
-        to_boundary = length - first % length
-        inner = np.arange(to_boundary, len(scores), length)
-        kept = select_runs(scores, np.concatenate(([0], inner, [len(scores)])), self.k, self._guess)
-        return kept, (first + kept) // length
-
-    def _observe_timed(
-        self, scores: Floats, times: Ints, partitions: Ints | None
-    ) -> tuple[Ints | None, Ints]:
-        length = self.panes.length
-        ascending = is_ascending(times)
-        earliest = times[0] if ascending else times.min()
-        if earliest // length < self._closed:
-            raise CrestlineError(
-                f"a record at {earliest} came after windows up to"
-                f" {self._closed * length} had been reported"
+        if len(wait) == 0:  # the batch itself is pruned already
+            wait.pruned_size = len(kept)
+        wait.append(partition=part, pane=panes, score=scores[kept], tie=ids, id=ids)
+        if self.prunes and wait.crowded:
+            best = self._pruner.best(
+                wait["partition"], wait["pane"], wait["score"], self.partitions
             )
-        if not self.prunes or self.panes.on_arrival:
-            return None, times // length
-        if ascending:
-            starts = pane_starts(times, length)
-            if partitions is None:
-                kept = select_runs(scores, starts, self.k, self._guess)
-                return kept, times[kept] // length
-            if self.partitions * (len(starts) - 1) <= 4 * len(times):
-                kept = select_partitioned(scores, partitions, self.partitions, starts, self.k)
-                return kept, times[kept] // length
-        panes = times // length
-        part = np.zeros(len(panes), np.int64) if partitions is None else partitions
-        kept = self._prune(Waiting(part, panes, scores, panes, panes))
-        return kept, panes[kept]
-
-    def _prune(self, waiting: Waiting) -> Ints:
-        """Places of each pane's k best, by partition; ties with the k-th stay."""
-        first, last = int(waiting.pane.min()), int(waiting.pane.max())
-        span = last - first + 1
-        if span * self.partitions <= 4 * len(waiting) + 1024:
-            groups = waiting.partition * span + (waiting.pane - first)
-            return select_groups(waiting.score, groups, span * self.partitions, self.k)
-        _, panes = np.unique(waiting.pane, return_inverse=True)
-        wide = int(panes.max()) + 1
-        if wide * self.partitions > 4 * len(waiting) + 1024:
-            _, groups = np.unique(waiting.partition * wide + panes, return_inverse=True)
-            return select_groups(waiting.score, groups, int(groups.max()) + 1, self.k)
-        groups = waiting.partition * wide + panes
-        return select_groups(waiting.score, groups, wide * self.partitions, self.k)
+            wait.prune(best)
 
     def _grow(self, partitions: int) -> None:
-        if partitions <= self.partitions:
-            return
         more = partitions - self.partitions
-        self._counts = np.concatenate((self._counts, np.zeros(more, np.int64)))
-        self.partitions = partitions
-        self._grow_partitions(more)
+        if more > 0:
+            self._counts = np.concatenate((self._counts, np.zeros(more, np.int64)))
+            self.partitions = partitions
+            self._grow_partitions(more)
 
     # -- windows out --------------------------------------------------------------------------
 
@@ -197,211 +133,166 @@ class StepOperator(ABC):
         Counting windows take ``to`` from the records seen. With ``slide=None`` (every arrival) a
         window that ends *at* a time t holds the records of that time too.
         """
-        panes = self.panes
-        if self._timed is False or to is None:
-            if self._timed:
-                raise CrestlineError("a window on time needs the time to advance to")
+        panes, time = self.panes, self._time
+        if time.timed is False or to is None:
+            time.require(to)
             until = self._counts // panes.length // panes.slide * panes.slide
         else:
-            limit = to + 1 if panes.on_arrival else to // panes.length // panes.slide * panes.slide
-            until = np.full(self.partitions, limit, np.int64)
-            self._closed = max(self._closed, limit)
+            until = np.full(self.partitions, time.pane_after(time.close(to)), np.int64)
+        if self.partitions == 0:
+            return Snapshots.nothing()
         arrived = self._take_closed(until)
         offsets = np.zeros(self.partitions + 1, np.int64)
-        np.cumsum(np.bincount(arrived.partition, minlength=self.partitions), out=offsets[1:])
-        reported = self._advance(arrived, offsets, until)
-        if panes.on_arrival:
-            reported = _with_end(reported, reported.end - 1)
-        else:
-            reported = _with_end(reported, reported.end * panes.length)
-        if len(reported):
-            self._last = reported
-        return reported
+        np.cumsum(np.bincount(arrived["partition"], minlength=self.partitions), out=offsets[1:])
+        snapshots = self._advance(arrived, offsets, until)
+        end = snapshots.end - 1 if panes.on_arrival else snapshots.end * panes.length
+        return self._reported(replace(snapshots, end=end))
 
-    def advance_gradually(self, to: int | None = None) -> Iterator[Snapshots]:
-        """``advance``, in portions of about ``_PORTION`` result rows.
-
-        A stretch in which no window holds anything is passed over at once.
-        """
-        panes = self.panes
-        if self._timed is not True or to is None or panes.on_arrival or self.only_changes:
-            yield self.advance(to)
-            return
-        step = max(1, _PORTION // (self.k * max(1, self.partitions))) * panes.slide
-        goal = to // panes.length // panes.slide * panes.slide
-        while self._closed < goal:
-            start = self._closed
-            if start >= self._content_until:
-                if len(self._wait) == 0:
-                    break
-                start = max(start, int(self._wait.pane.min()))
-            yield self.advance(min(start + step, goal) * panes.length)
-        yield self.advance(to)
-
-    def _take_closed(self, until: Ints) -> Waiting:
+    def _take_closed(self, until: Ints) -> Records:
         """Remove the records whose panes are over; sort them by partition, pane and rank."""
-        waiting = self._wait
-        if len(waiting) == 0:
-            return waiting
-        closed = waiting.pane < until[waiting.partition]
-        if closed.all():
-            self._wait = Waiting.empty()
-        else:
-            self._wait = waiting.take(np.flatnonzero(~closed))
-            waiting = waiting.take(np.flatnonzero(closed))
-        self._pruned_size = len(self._wait)
-        if len(waiting):
-            self._content_until = max(
-                self._content_until, int(waiting.pane.max()) + self.panes.width
-            )
-        return waiting.take(order_of(waiting, self._stages(waiting))) if len(waiting) else waiting
+        wait = self._wait
+        if len(wait) == 0:
+            return Records(**wait.columns)
+        arrived = wait.take_out(wait["pane"] < until[wait["partition"]])
+        if len(arrived) == 0:
+            return arrived
+        content = int(arrived["pane"].max()) + self.panes.width
+        self._content_until = max(self._content_until, content)
+        stage = self._stages(arrived["pane"])
+        return arrived.take(
+            rank_order(arrived["partition"], stage, arrived["score"], arrived["tie"])
+        )
 
-    def _stages(self, waiting: Waiting) -> Ints:
-        """Numbers that ascend with the panes and are equal for panes between the same two window
-        ends that also leave the window together: those are one pane to an algorithm."""
+    def _stages(self, pane: Ints) -> Ints:
+        """Return numbers that ascend with the panes and are equal for panes between the same two
+        window ends that also leave the window together: those are one pane to an algorithm."""
         width, slide = self.panes.width, self.panes.slide
         if slide == 1:
-            return waiting.pane
-        return waiting.pane // slide + (waiting.pane + width) // slide
+            return pane
+        return pane // slide + (pane + width) // slide
 
-    def top(self, partition: int = 0) -> Ints:
-        """The ids of the partition's snapshot in the latest report, best first."""
-        return self._last.latest_of(partition)
+    def _portion(self) -> int | None:
+        if self._time.timed is not True or self.panes.on_arrival or self.only_changes:
+            return None
+        return portion_length(self.k * self.partitions, self._time.step_length)
 
-    # -- ids, ties, state ---------------------------------------------------------------------
+    def _next_content(self) -> int | None:
+        pane, wait = self._time.open_pane, self._wait
+        if pane >= self._content_until:
+            if len(wait) == 0:
+                return None
+            pane = max(pane, int(wait["pane"].min()))
+        return pane * self.panes.length
 
-    @property
-    def candidates(self) -> int:
-        """How many records are kept, waiting ones included."""
-        return len(self.ids())
+    # -- ids, ties, partitions ----------------------------------------------------------------
 
     def ids(self) -> Ints:
-        return np.concatenate((self._wait.id, self._kept_ids()))
+        return np.concatenate((self._wait["id"], self._kept["id"]))
 
-    def rename(self, places: Ints) -> None:
-        self._wait.id = places[self._wait.id]
-        self._rename_kept(places)
+    def rename(self, new_ids: Ints) -> None:
+        self._wait.rename(new_ids)
+        self._kept.rename(new_ids)
 
     def set_ties(self, ties: Ints) -> None:
-        self._wait.tie = ties[self._wait.id]
-        self._set_kept_ties(ties)
+        self._wait.set_ties(ties)
+        self._kept.set_ties(ties)
 
     def live_partitions(self) -> Bools | None:
-        """Which partitions hold anything; the others may be forgotten, since they begin anew with
+        """Which partitions hold anything; the others may be forgotten, since they begin again with
         their next record. None if that is not so: where positions are counted, or the algorithm
-        does not tell."""
-        holds = None if self._timed is not True else self._holding_partitions()
+        does not know."""
+        holds = None if self._time.timed is not True else self._holding_partitions()
         if holds is not None:
-            holds[self._wait.partition] = True
+            holds[self._wait["partition"]] = True
         return holds
 
     def keep_partitions(self, kept: Ints) -> None:
-        """Forget all partitions but these, which are numbered anew in this order."""
-        places = np.full(self.partitions, -1)
-        places[kept] = np.arange(len(kept))
-        self._wait.partition = places[self._wait.partition]
+        """Forget all partitions but these, which are renumbered in this order."""
+        self._wait.renumber_partitions(renumbering(kept, self.partitions))
         self._counts = self._counts[kept]
         self.partitions = len(kept)
         self._keep_partitions(kept)
 
-    def notes(self) -> dict[str, Any]:
-        return {}
+    # -- state --------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        wait = self._wait
-        return {
-            "k": self.k,
-            "window": self.window,
-            "slide": self.slide,
-            "only_changes": self.only_changes,
+        return self._configuration() | {
             "partitions": self.partitions,
             "seen": self.seen,
-            "timed": self._timed,
-            "closed": int(self._closed),
+            "timed": self._time.timed,
+            "closed": int(self._time.open_pane),
             "content_until": int(self._content_until),
             "counts": self._counts,
-            "waiting": {name: getattr(wait, name) for name in Waiting.__slots__},
+            "waiting": self._wait.state(),
             "own": self._own_state(),
         }
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Self:
-        operator = cls(
-            state["k"], state["window"], state["slide"], only_changes=state["only_changes"]
-        )
-        operator._restore(state)
-        return operator
 
     def _restore(self, state: dict[str, Any]) -> None:
         partitions = sound.length("counts", state["counts"], of=state["partitions"])
         sound.within("counts", state["counts"], 0, sound.FAR)
         self._grow(partitions)
-        self.seen, self._timed = state["seen"], state["timed"]
-        self._closed, self._counts = state["closed"], state["counts"]
-        self._content_until = state["content_until"]
-        sound.moments("closed", np.array([self._closed]))
-        self._wait = wait = Waiting(**state["waiting"])
-        sound.length("waiting", *wait._columns())
-        sound.within("waiting.partition", wait.partition, 0, partitions)
-        sound.moments("waiting.pane", wait.pane)
-        sound.numbers("waiting.score", wait.score)
-        if self._timed:
-            sound.within("waiting.pane", wait.pane, self._closed, sound.FAR)
+        self.seen, self._time.timed = state["seen"], state["timed"]
+        sound.moments("closed", np.array([state["closed"]]))
+        self._time.open_pane = state["closed"]
+        self._counts, self._content_until = state["counts"], state["content_until"]
+        wait = self._wait
+        wait.restore(state["waiting"])
+        sound.length("waiting", *wait.columns.values())
+        sound.within("waiting.partition", wait["partition"], 0, partitions)
+        sound.moments("waiting.pane", wait["pane"])
+        sound.numbers("waiting.score", wait["score"])
+        if self._time.timed:
+            sound.within("waiting.pane", wait["pane"], self._time.open_pane, sound.FAR)
         else:
             sound.require(int(self._counts.sum()) == self.seen, "counts do not add up")
-        self._pruned_size = len(wait)
+        wait.pruned_size = len(wait)
         self._restore_own(state["own"])
 
-    def _check(self) -> None:
-        """W1: no waiting record is of a closed pane. W2: no NaN. W3: partitions are known."""
-        wait = self._wait
-        assert self._timed is False or (wait.pane >= self._closed).all(), "W1"
-        assert not np.isnan(wait.score).any(), "W2"
-        assert ((wait.partition >= 0) & (wait.partition < self.partitions)).all(), "W3"
-        self._check_own()
-
-    def _sound_moments(self, what: str, done: Ints, holds: Bools) -> None:
+    def _require_sound_ends(self, name: str, done: Ints, holds: Bools) -> None:
         """Partitions have come as far as the operator has, and no further; those that hold nothing
         may not have begun."""
-        begun = done > LONG_AGO
-        sound.require((begun | ~holds).all(), f"{what}: records of a time that never was")
-        if self._timed and self.panes.on_arrival:
-            sound.require((done <= self._closed).all(), f"{what} is ahead")
-        elif self._timed:
-            sound.require((done[begun] == self._closed).all(), f"{what} is not {self._closed}")
+        begun, closed = done > LONG_AGO, self._time.open_pane
+        sound.require((begun | ~holds).all(), f"{name}: records of a time that never was")
+        if self._time.timed and self.panes.on_arrival:
+            sound.require((done <= closed).all(), f"{name} is ahead")
+        elif self._time.timed:
+            sound.require((done[begun] == closed).all(), f"{name} is not {closed}")
         else:
-            sound.moments(what, done)
+            sound.moments(name, done)
             reached = self._counts // self.panes.length
-            sound.require((done[begun] <= reached[begun] + 1).all(), f"{what} is ahead")
-            sound.require((done[begun] >= 0).all(), f"{what} is negative")
+            sound.require((done[begun] <= reached[begun] + 1).all(), f"{name} is ahead")
+            sound.require((done[begun] >= 0).all(), f"{name} is negative")
+
+    def _check(self) -> None:
+        """W1: no waiting record is of a closed pane. W2: no NaN. W3: partitions are in range."""
+        wait = self._wait
+        assert self._time.timed is False or (wait["pane"] >= self._time.open_pane).all(), "W1"
+        assert not np.isnan(wait["score"]).any(), "W2"
+        assert ((wait["partition"] >= 0) & (wait["partition"] < self.partitions)).all(), "W3"
+        self._check_own()
 
     # -- what an algorithm adds ---------------------------------------------------------------
 
     @abstractmethod
-    def _advance(self, arrived: Waiting, offsets: Ints, until: Ints) -> Snapshots:
-        """Handle all panes before ``until[p]``; ends are in panes."""
+    def _storage(self) -> tuple[Records, PerPartition]:
+        """Return the records that the algorithm keeps, none so far, and its arrays by partition."""
 
     @abstractmethod
-    def _grow_partitions(self, more: int) -> None: ...
+    def _advance(self, arrived: Records, offsets: Ints, until: Ints) -> Snapshots:
+        """Handle all panes before ``until[p]``; ends are in panes."""
+
+    def _grow_partitions(self, more: int) -> None:
+        self._own.grow(more)
 
     def _holding_partitions(self) -> Bools | None:
-        """Which partitions hold anything, by number; None if the algorithm does not tell."""
+        """Which partitions hold anything, by number; None if the algorithm does not know."""
         return None
 
     def _keep_partitions(self, kept: Ints) -> None:
         raise NotImplementedError
 
-    @abstractmethod
-    def _kept_ids(self) -> Ints: ...
-
-    @abstractmethod
-    def _rename_kept(self, places: Ints) -> None: ...
-
-    @abstractmethod
-    def _set_kept_ties(self, ties: Ints) -> None: ...
-
-    @abstractmethod
-    def _own_state(self) -> dict[str, Any]: ...
+    def _own_state(self) -> dict[str, Any]:
+        return self._kept.state() | self._own.state()
 
     @abstractmethod
     def _restore_own(self, own: dict[str, Any]) -> None: ...
@@ -410,5 +301,43 @@ class StepOperator(ABC):
     def _check_own(self) -> None: ...
 
 
-def _with_end(reported: Snapshots, end: Ints) -> Snapshots:
-    return replace(reported, end=end)
+class ListOperator(StepOperator):
+    """A step operator that keeps a list of records for each partition, best first."""
+
+    _kept: Ragged
+
+    def _grow_partitions(self, more: int) -> None:
+        super()._grow_partitions(more)
+        self._kept.grow(more)
+
+    def _keep_partitions(self, kept: Ints) -> None:
+        self._kept.keep(kept)
+        self._own.keep(kept)
+
+    def _restore_own(self, own: dict[str, Any]) -> None:
+        sound.like(own, self._own_state(), "own")
+        self._kept.restore(own)
+        self._own.restore(own)
+        self._kept.require_sound("own", self.partitions)
+        self._own.require_sound("own", self.partitions)
+        sound.moments("own.pane", self._kept["pane"])
+        self._require_sound_ends("own.done", self._own["done"], self._kept.lengths > 0)
+
+
+def ranked(records: Records) -> Ranked:
+    """The columns that kernels rank records by."""
+    return Ranked(records["score"], records["tie"], records["pane"])
+
+
+def reported(report: Report, records: Records) -> Snapshots:
+    """What a kernel reported of these records; ends are in panes."""
+    partition, end, count, _, indices, _ = written(report)
+    return Snapshots.of(partition, end, count, records["id"][indices], records["score"][indices])
+
+
+def _columns() -> dict[str, Any]:
+    none = np.empty(0, np.int64)
+    return {"partition": none, "pane": none, "score": np.empty(0), "tie": none, "id": none}
+
+
+__all__ = ["ListOperator", "StepOperator", "ranked", "reported"]

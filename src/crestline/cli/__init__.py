@@ -1,9 +1,9 @@
-"""The command line: ``crestline`` with run, explain, algorithms, generate, bench, reproduce
+"""The command line: ``crestline`` with run, explain, algorithms, generate, bench, reproduce, warm
 and demo.
 
-The modules of the commands import the engine, and what it needs, only inside their functions, so
-that ``crestline --help`` does not wait for compilers and databases. Nor does this one import them:
-before anything else, interrupts are taken care of.
+The modules of the commands import the engine only inside their functions, so that
+``crestline --help`` does not wait for compilers and databases. This module does not import them
+either: interrupts must be handled before anything else is imported.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def main() -> None:
-    """What the ``crestline`` command runs."""
+    """Run the ``crestline`` command."""
     from crestline.cli import interrupts
 
     interrupts.watch()
@@ -33,15 +33,18 @@ def main() -> None:
         code[0] = ending.code if isinstance(ending.code, int) else int(ending.code is not None)
         raise
     finally:
-        interrupts.stand_back()
+        interrupts.wait_if_ending()
 
 
 def _leave(code: list[int]) -> None:
-    """End here if Spark was used. PySpark has threads that may still be inside Arrow, reading from
-    Java. Python ends such threads when it is torn down, which C++ takes for a fault: it aborts."""
+    """End the process at once if Spark was used.
+
+    Threads of PySpark may still read from Java inside Arrow. Python ends such threads when it
+    shuts down, and C++ then aborts the process.
+    """
     if "pyspark" in sys.modules:
         for stream in (sys.stdout, sys.stderr):
-            with suppress(OSError, ValueError):  # whoever read it has gone
+            with suppress(OSError, ValueError):  # the reader has closed the pipe
                 stream.flush()
         os._exit(code[0])
 

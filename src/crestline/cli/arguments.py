@@ -1,4 +1,4 @@
-"""What is typed on the command line, read: queries, NAME=VALUE pairs, large numbers."""
+"""Read what is typed on the command line: queries, NAME=VALUE pairs, large numbers."""
 
 from __future__ import annotations
 
@@ -6,17 +6,29 @@ import math
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from crestline.cli.errors import Misuse
+
+QueryArgument = Annotated[
+    str | None,
+    typer.Argument(metavar="QUERY", help="The query, or several separated by ;. - is stdin."),
+]
+QueryFile = Annotated[
+    str | None,
+    typer.Option("--query", metavar="FILE", help="Read the query from FILE, or stdin (-)."),
+]
 
 _MULTIPLES = {"k": 1_000, "m": 1_000_000, "b": 1_000_000_000}
 
 
 def query_text(query: str | None, file: str | None) -> str:
-    """The query: given as it is, in a file, or (``-``) on standard input."""
+    """Return the query text: the argument, the content of the file, or (``-``) standard input."""
     if (query is None) == (file is None):
-        given = "both are given" if query is not None else "neither is given"
-        raise Misuse(f"give the query as an argument or with --query FILE: {given}")
+        problem = "both are given" if query is not None else "neither is given"
+        raise Misuse(f"give the query as an argument or with --query FILE: {problem}")
     if "-" in (query, file):
         return sys.stdin.read()
     if query is not None:
@@ -39,25 +51,25 @@ def _is_file(text: str) -> bool:
         return False
 
 
-def pairs(given: Iterable[str], option: str, example: str) -> dict[str, str]:
-    """``NAME=VALUE`` texts as a dictionary.
+def pairs(texts: Iterable[str], option: str, example: str) -> dict[str, str]:
+    """Read ``NAME=VALUE`` texts into a dictionary.
 
     >>> pairs(["trades=a=b.csv"], "--stream", "trades=trades.csv")
     {'trades': 'a=b.csv'}
     """
-    found: dict[str, str] = {}
-    for text in given:
+    values: dict[str, str] = {}
+    for text in texts:
         name, equals, value = text.partition("=")
         if not (name and equals and value):
             raise Misuse(f"{option} {text!r} is not NAME=VALUE: write it like {option} {example}")
-        if name in found:
-            raise Misuse(f"{option} gives {name!r} twice: {found[name]!r} and {value!r}")
-        found[name] = value
-    return found
+        if name in values:
+            raise Misuse(f"{option} gives {name!r} twice: {values[name]!r} and {value!r}")
+        values[name] = value
+    return values
 
 
 def number(text: str, option: str) -> int | float:
-    """A number as people type it.
+    """Read a number as people type it.
 
     >>> [number(text, "--rows") for text in ("1_000", "20k", "1.5M", "1e6", "0.25")]
     [1000, 20000, 1500000, 1000000, 0.25]
@@ -76,11 +88,11 @@ def number(text: str, option: str) -> int | float:
 
 
 def count(text: str, option: str) -> int:
-    """A whole number of at least 0."""
+    """Read a whole number of at least 0."""
     value = number(text, option)
     if not isinstance(value, int) or value < 0:
         raise Misuse(f"{option} {text!r} must be a whole number of at least 0")
     return value
 
 
-__all__ = ["count", "number", "pairs", "query_text"]
+__all__ = ["QueryArgument", "QueryFile", "count", "number", "pairs", "query_text"]

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import sys
-from pathlib import Path
-from types import ModuleType
 from typing import Annotated
 
 import typer
 
 from crestline.cli import completion
-from crestline.cli.beside import as_package, find, imported, telling_what_is_missing
+from crestline.cli.clone import import_from_clone, naming_missing_packages
 from crestline.cli.errors import Misuse
+from crestline.kernels.jit.tiers import using
 
 
 def bench(
@@ -22,19 +20,19 @@ def bench(
         typer.Argument(
             metavar="SUITE",
             autocompletion=completion.suites,
-            help="Which one, or all; leave it out to list them.",
+            help="The suite to run, or all. Leave it out to list them.",
         ),
     ] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="The measurements as JSON on stdout.")
+        bool, typer.Option("--json", help="Print the measurements as JSON on stdout.")
     ] = False,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Small sizes: does it run, not how fast is it.")
+        bool, typer.Option("--quick", help="Small sizes: shows that it runs, not how fast it is.")
     ] = False,
 ) -> None:
-    """Measure Crestline, side by side with its rivals in the same run.
+    """Measure Crestline and its rivals side by side, in the same run.
 
-    What is being done is told on stderr.
+    Progress goes to stderr. Needs a clone of the project.
 
     \b
     [bold]Examples[/]
@@ -42,10 +40,7 @@ def bench(
       crestline bench steps
       crestline bench local --quick --json
     """
-    folder = find("benchmarks", "'make bench'")
-    described = suites(folder)
-    if not described:
-        raise Misuse(f"there is no suite in {folder}")
+    described = suites()
     if suite is None:
         if as_json:
             print(json.dumps(described, indent=2))
@@ -58,8 +53,9 @@ def bench(
     names = list(described) if suite == "all" else [suite]
     results = {}
     for name in names:
-        module = load(folder, name)
-        with telling_what_is_missing(f"the suite {name!r}"):
+        module = import_from_clone(f"benchmarks.{name}", "bench")
+        # Small sizes would run as plain Python.
+        with naming_missing_packages(f"the suite {name!r}"), using("compiled"):
             results[name] = module.run(quick=quick, say=lambda text: print(text, file=sys.stderr))
         if not as_json:
             print(module.table(results[name]))
@@ -67,36 +63,10 @@ def bench(
         print(json.dumps(results if suite == "all" else results[suite], indent=2))
 
 
-def suites(folder: Path) -> dict[str, str]:
-    """The suites by name, with their descriptions, without importing them and their rivals."""
-    found = {}
-    for file in folder.glob("*.py"):
-        description = _description(file)
-        if description is not None:
-            found[file.stem] = description
-    order = list(getattr(as_package("benchmarks", folder), "SUITES", ()))
-    names = [name for name in order if name in found] + sorted(set(found) - set(order))
-    return {name: found[name] for name in names}
+def suites() -> dict[str, str]:
+    """The suites by name, with what they measure, without importing them and their rivals."""
+    described: dict[str, str] = import_from_clone("benchmarks", "bench").SUITES
+    return described
 
 
-def _description(file: Path) -> str | None:
-    """The text of ``DESCRIPTION = "..."`` at the top level of a module."""
-    for statement in ast.parse(file.read_text(encoding="utf-8")).body:
-        if isinstance(statement, ast.Assign):
-            targets, value = statement.targets, statement.value
-        elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
-            targets, value = [statement.target], statement.value
-        else:
-            continue
-        if any(isinstance(target, ast.Name) and target.id == "DESCRIPTION" for target in targets):
-            return str(ast.literal_eval(value))
-    return None
-
-
-def load(folder: Path, name: str) -> ModuleType:
-    """A suite, imported."""
-    as_package("benchmarks", folder)
-    return imported(f"benchmarks.{name}", f"the suite {name!r}")
-
-
-__all__ = ["bench", "load", "suites"]
+__all__ = ["bench", "suites"]

@@ -1,4 +1,4 @@
-"""A bounded ``crestline run``: all rows of streams that end, in this process or on Spark."""
+"""A bounded ``crestline run``: streams that end, in this process or on Spark."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from crestline.cli.engine import spark
 from crestline.cli.output import Outputs, TextWriter, destinations
 from crestline.cli.plain import json_lines, tab_header, tab_lines
 from crestline.cli.progress import RowsProgress, TasksProgress
-from crestline.cli.show import Shown
+from crestline.cli.show import ResultTable
 from crestline.cli.summary import QuerySummary, RunSummary
 from crestline.core.tables import REJECTS
 from crestline.core.unfinished import files
@@ -37,20 +37,19 @@ _IN_MEMORY = 1 << 26
 
 
 def run_here(request: Request) -> RunSummary:
-    """All queries at once, each written as it goes; those on one stream share their work."""
+    """Run all queries at once, and write their rows as they come."""
     shown = RowsProgress("", None)
     set_aside: Callable[[Any], None] = lambda table: None  # noqa: E731
 
     def read(rows: int) -> None:
         shown(rows)
-        # Taken all along, so that bad records do not pile up in memory.
+        # Taken after each read, so that bad records do not pile up in memory.
         set_aside(bounded.take_rejects())
 
     # Every query is planned and every source opened before anything is written.
     audit = Audit(request.queries) if request.audit else None
     if audit is not None:
-        asked, silent = audit.queries, audit.twins
-        bounded = BoundedRun(asked, request.streams, request.strict, read, silent)
+        bounded = BoundedRun(audit.queries, request.streams, request.strict, read, audit.twins)
     else:
         bounded = BoundedRun(request.queries, request.streams, request.strict, read)
     schemas = {name: bounded.schema_of(name) for name in request.queries}
@@ -71,7 +70,7 @@ def run_here(request: Request) -> RunSummary:
             _end(writer, output)
         counts = {name: bounded.metrics(name) for name in targets}
         if audit is not None:
-            counts = {name: audit.told(name, known) for name, known in counts.items()}
+            counts = {name: audit.with_findings(name, metrics) for name, metrics in counts.items()}
         summaries = [
             QuerySummary(name, counts[name], seconds, output)
             for name, (_, output) in targets.items()
@@ -82,7 +81,7 @@ def run_here(request: Request) -> RunSummary:
 
 
 def run_on_spark(request: Request) -> RunSummary:
-    """All queries in one go. What can be wrong with them is told before Spark starts."""
+    """Run all queries on Spark. Wrong queries are refused before Spark starts."""
     from crestline.spark.bounded import run_bounded
 
     planned = BoundedRun(request.queries, request.streams)
@@ -116,7 +115,7 @@ def run_on_spark(request: Request) -> RunSummary:
 
 
 def _write_all(writer: Writer, table: pa.Table, schema: pa.Schema) -> None:
-    if schema.names:  # else the stream is an empty file, without even columns
+    if schema.names:  # else the stream is an empty file without columns
         writer.write(table.cast(schema))
 
 
@@ -127,10 +126,10 @@ def _set_aside(outputs: Outputs, request: Request) -> Callable[[Any], None]:
 
 
 def _end(writer: Writer, output: str | None) -> None:
-    """Files are closed together at the end of the run; the rest is shown now."""
+    """Show the rows of a query that has no file; files are closed at the end of the run."""
     if output is not None:
         return
-    if isinstance(writer, Shown):
+    if isinstance(writer, ResultTable):
         from rich.console import Console
 
         writer.print(Console())
@@ -141,10 +140,10 @@ def _end(writer: Writer, output: str | None) -> None:
 def _targets(
     outputs: Outputs, request: Request, schemas: dict[str, pa.Schema]
 ) -> dict[str, Target]:
-    """Where each query's rows go."""
+    """Return where the rows of each query go."""
     if request.out is not None:
         paths = destinations(request.out, schemas)
-        # The stream of a query may be an empty file, without even columns: it adds none.
+        # The stream of a query may be an empty file without columns: it adds none.
         widest = {
             path: max((schemas[name] for name in schemas if paths[name] == path), key=len)
             for path in paths.values()
@@ -155,7 +154,7 @@ def _targets(
     if request.as_json:
         return {name: (_Lines(json_lines, b"", first=name == first), None) for name in schemas}
     if sys.stdout.isatty():
-        return {name: (Shown(name, request.show), None) for name in schemas}
+        return {name: (ResultTable(name, request.show), None) for name in schemas}
     return {
         name: (_Lines(tab_lines, _header(schema, first=name == first), first=name == first), None)
         for name, schema in schemas.items()
@@ -163,13 +162,15 @@ def _targets(
 
 
 def _header(schema: pa.Schema, *, first: bool) -> bytes:
-    """The names of the columns; queries after the first begin with an empty line."""
+    """Write the column names; queries after the first begin with an empty line."""
     return tab_header(schema) if first else b"\n" + tab_header(schema)
 
 
 class _Lines:
-    """Lines on stdout, one query after another: rows of all but the first wait for their turn, in a
-    file if they are many."""
+    """Writes lines to stdout, one query after another.
+
+    The rows of all but the first query wait for their turn, in a file if they are many.
+    """
 
     def __init__(self, lines: Lines, header: bytes, *, first: bool) -> None:
         self._lines, self._header = lines, header

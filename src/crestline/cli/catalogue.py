@@ -1,4 +1,4 @@
-"""``crestline algorithms``: all that ``USING`` can name."""
+"""``crestline algorithms``: the algorithms that ``USING`` can name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 
 
 def algorithms(
-    as_json: Annotated[bool, typer.Option("--json", help="As a JSON list, for scripts.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list.")] = False,
 ) -> None:
     """List the algorithms that a query can name with USING.
 
@@ -25,8 +25,8 @@ def algorithms(
 
     if as_json:
         fields = ("name", "family", "exact", "summary", "cost", "keeps")
-        known = [{field: getattr(each, field) for field in fields} for each in catalogue()]
-        print(json.dumps(known, indent=2))
+        listed = [{field: getattr(each, field) for field in fields} for each in catalogue()]
+        print(json.dumps(listed, indent=2))
         return
 
     from rich.console import Console

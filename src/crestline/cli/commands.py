@@ -1,4 +1,4 @@
-"""The commands, put together, and what ``crestline --help`` says of them all."""
+"""All commands together, and the text of ``crestline --help``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Continuous top-k queries over sliding windows: exact, and keeping only what can 
   0    done
   1    a fault of Crestline (CRESTLINE_DEBUG=1 shows the traceback)
   2    the command or the query is wrong, or cannot be run as asked
-  3    the data is: it cannot be read, or --strict met a bad record
+  3    the data is wrong: it cannot be read, or --strict met a bad record
   4    Spark could not start, or failed
   130  interrupted with Ctrl-C; unfinished files are removed
 """
@@ -63,7 +63,7 @@ def _root(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_print_version, is_eager=True, help="Say the version and stop."
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
         ),
     ] = False,
 ) -> None:

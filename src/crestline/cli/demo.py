@@ -1,4 +1,4 @@
-"""``crestline demo``: a stream of trades, and its top 10 changing before your eyes."""
+"""``crestline demo``: a stream of trades, and its top 10 as it changes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from crestline.cli.engine import Choice
     from crestline.cli.following import Run
-    from crestline.cli.trades import Snapshot
+    from crestline.cli.trades import TopTrades
     from crestline.language import Query
     from crestline.runtime.metrics import Metrics
     from crestline.runtime.rounds import Checkpoint, Round, Sink
@@ -35,13 +35,13 @@ SELECT TOP 10 symbol, price, size, ts
 FROM trades [RANGE 1 MINUTE SLIDE 5 SECONDS ON ts]
 ORDER BY price * size DESC
 """
-#: Trades a second of event time, the seed, and trades to a file: those of one slide.
+#: Trades per second of event time, the seed, and trades per file: those of one slide.
 RATE, SEED, _FILE_ROWS = 1_000, 7, 5_000
 _SLIDE_SECONDS = 5
-#: How many results are printed where there is no terminal, and how long the stream takes there.
+#: Results printed without a terminal, and the seconds that the stream takes then.
 _PRINTED, _PLAIN_SECONDS = 4, 6.0
 _TRIGGER, _GLANCE = "100 ms", 0.05
-#: What a demo leaves in its folder, beside the parts.
+#: What a demo writes into its folder, besides the parts.
 _ROWS, _QUERY, _PICTURE = "results.parquet", "query.sql", "ranks.png"
 
 
@@ -51,29 +51,30 @@ def demo(
         typer.Option(
             metavar="spark|local",
             autocompletion=completion.engines,
-            help="Where to run: on Spark, or in this process. By default on Spark where it is"
-            " installed (the extra 'spark', and Java).",
+            help="Run on Spark, or in this process. The default is Spark if the extra 'spark' and"
+            " Java are installed.",
         ),
     ] = None,
     out: Annotated[
-        str, typer.Option("--out", "-o", metavar="FOLDER", help="What the demo makes goes here.")
+        str, typer.Option("--out", "-o", metavar="FOLDER", help="Where to write what it makes.")
     ] = "crestline-demo",
     seconds: Annotated[
-        float, typer.Option(min=0, metavar="N", help="How long the show lasts on a terminal.")
+        float, typer.Option(min=0, metavar="N", help="How long it lasts on a terminal.")
     ] = 20.0,
     live: Annotated[
         bool, typer.Option("--live/--no-live", help="Show every change, or print a few results.")
     ] = True,
     trades: Annotated[
-        int, typer.Option(min=1, metavar="N", help="How many trades there are, 1,000 a second.")
+        int,
+        typer.Option(min=1, metavar="N", help="The number of trades, 1,000 per second."),
     ] = 600_000,
 ) -> None:
     """Watch the top 10 of a stream of trades change, on Spark or in this process.
 
     Files of generated trades appear in a folder, and a query follows them: ten
-    minutes of trades in 20 seconds. Without a terminal a few results are
-    printed instead. Leaves the results, the query and, with the extra 'plot', a
-    picture in FOLDER.
+    minutes of trades in 20 seconds. Without a terminal it prints a few results
+    instead. It leaves the results and the query in FOLDER, and a picture if the
+    extra 'plot' is installed.
 
     \b
     [bold]Examples[/]
@@ -119,7 +120,7 @@ def _where(choice: Choice) -> str:
 
 
 def _draw(folder: Path, rows: pa.Table) -> str:
-    """Draw the ranks; what to say of the picture."""
+    """Draw the ranks, and return what to say about the picture."""
     from crestline.cli.output import write_whole
 
     try:
@@ -131,7 +132,7 @@ def _draw(folder: Path, rows: pa.Table) -> str:
 
 
 def picture(rows: pa.Table) -> bytes:
-    """How the ranks of the leading trades changed, as a PNG."""
+    """Draw how the ranks of the leading trades changed, as a PNG."""
     from crestline.runtime.plotting import png, rank_figure
     from crestline.runtime.queries import named_queries
     from crestline.runtime.rankings import rankings
@@ -146,7 +147,7 @@ def picture(rows: pa.Table) -> bytes:
 
 
 def _check_own(folder: Path) -> None:
-    """Raise Misuse if files that the demo writes are there already and are not those of a demo."""
+    """Raise Misuse if the demo would replace files that are not those of an earlier demo."""
     from crestline.cli.parts import NOTE
 
     if (folder / "results" / NOTE).exists():
@@ -167,11 +168,13 @@ def _clear(results: Path) -> None:
 def _follow(
     folder: Path, trades: int, seconds: float | None, session: Any
 ) -> tuple[pa.Table, Metrics]:
-    """Follow the trades as they come, to the last, on Spark if there is a ``session``; ``seconds``
-    is how long that takes on a terminal, None means that there is none."""
+    """Follow the trades to the last, on Spark if there is a ``session``.
+
+    ``seconds`` is how long that takes on a terminal. None means that there is no terminal.
+    """
     import pyarrow as pa
 
-    from crestline.cli.interrupts import polite
+    from crestline.cli.interrupts import first_is_a_request
     from crestline.cli.parts import parts_of
     from crestline.core.unfinished import files
     from crestline.runtime.queries import named_queries
@@ -197,11 +200,11 @@ def _follow(
             feeder.go_on()
 
         run = _run(queries, str(scratch / "trades"), checkpoint, take, session)
-        asked = stack.enter_context(polite())
+        stop_requested = stack.enter_context(first_is_a_request())
         stack.callback(run.stop)
         run.start()
         while name not in metrics or metrics[name].rows_in < trades:
-            if asked():
+            if stop_requested():
                 _hush(session)
                 raise KeyboardInterrupt
             run.wait(_GLANCE)
@@ -240,9 +243,9 @@ def _hush(session: Any) -> None:
 
 
 class _Feeder(threading.Thread):
-    """Writes the trades of one slide after another into a folder, at a pace.
+    """Writes the trades of one slide after another into a folder, at a steady pace.
 
-    The first file is there at once. The others wait until it has been taken in, so that the show
+    The first file is written at once. The others wait until a round has read it, so that the demo
     begins when the engine has warmed up.
     """
 
@@ -269,7 +272,7 @@ class _Feeder(threading.Thread):
         self._ready.set()
 
     def check(self) -> None:
-        """Raise what made it fail, if it did."""
+        """Raise the error that made it fail, if it failed."""
         if self._failure is not None:
             raise self._failure
 
@@ -303,30 +306,30 @@ def _feeding(folder: Path, trades: int, seconds: float) -> Iterator[_Feeder]:
 def _shown(
     stack: ExitStack, trades: int, *, watched: bool
 ) -> tuple[Callable[[Round], None], Callable[[], None]]:
-    """What to do with a round, and now and then, so that it is seen."""
+    """Return a function that takes a round to show, and one to call now and then to draw."""
     from crestline.runtime.queries import named_queries
 
     if not watched:
-        return _Printed(trades).take, lambda: None
+        return _PrintedTrades(trades).take, lambda: None
     from crestline.cli.watch import Screen, Watch
 
     screen = stack.enter_context(Screen(Watch(named_queries(QUERY))))
     return screen.take, screen.draw
 
 
-class _Printed:
-    """A few results, evenly spaced, as lines of text."""
+class _PrintedTrades:
+    """Prints a few results, evenly spaced, as lines of text."""
 
     def __init__(self, trades: int) -> None:
         expected = trades / RATE / _SLIDE_SECONDS
         self._wanted = {round(expected * part / _PRINTED) for part in range(1, _PRINTED + 1)}
-        self._seen: list[Snapshot] = []
+        self._seen: list[TopTrades] = []
 
     def take(self, round: Round) -> None:
-        from crestline.cli.trades import plain_view, snapshots
+        from crestline.cli.trades import plain_view, top_trades
 
         (table,) = round.rows.values()
-        for snapshot in snapshots(table):
+        for snapshot in top_trades(table):
             before = self._seen[-1] if self._seen else None
             self._seen.append(snapshot)
             if len(self._seen) in self._wanted:

@@ -1,5 +1,4 @@
-"""Which engine a command runs on, and Spark for it: started with a word about it, and stopped if
-the command started it."""
+"""Choose the engine of a command, and start Spark for it."""
 
 from __future__ import annotations
 
@@ -28,10 +27,10 @@ class Choice:
 
 
 def choose(named: str | None, *, for_spark: bool = False, for_here: str = "") -> Choice:
-    """The engine that was named, else Spark where it can run, else this process.
+    """Choose the engine that was named, else Spark if it can run, else this process.
 
-    ``for_spark`` tells that options for Spark are given, ``for_here`` why only this process will
-    do, if so.
+    ``for_spark`` says that there are options for Spark. ``for_here`` is a reason why only this
+    process can do it, or empty.
     """
     if named not in (None, *ENGINES):
         raise PlanError(f"there is no engine {named!r}: use 'local' or 'spark'")
@@ -48,7 +47,7 @@ def choose(named: str | None, *, for_spark: bool = False, for_here: str = "") ->
 
 
 def _no_spark() -> str | None:
-    """Why Spark cannot run here, if it cannot."""
+    """Return why Spark cannot run here, or None if it can."""
     if not (is_installed("pyspark") and is_installed("pandas")):
         return "Spark is not installed: pip install 'crestline[spark]'"
     from crestline.spark.session import EngineError, check_java
@@ -72,7 +71,7 @@ class Started:
 
 
 def _is_active() -> bool:
-    """Whether there is a Java process already, of this process or of ``spark-submit``."""
+    """Tell whether a Java process runs already, of this process or of ``spark-submit``."""
     from crestline.spark.session import is_running
 
     return is_running() or "PYSPARK_GATEWAY_PORT" in os.environ
@@ -82,7 +81,7 @@ def _is_active() -> bool:
 def spark(
     master: str | None, conf: Mapping[str, str] | None, *, quiet: bool = False
 ) -> Iterator[Started]:
-    """A session that is stopped at the end, unless it ran before."""
+    """Start a session, and stop it at the end unless it ran before."""
     from crestline.spark.session import explained, gone, is_running, start, stop
 
     hush_the_bridge()
@@ -93,8 +92,8 @@ def spark(
     try:
         yield Started(session, str(session.sparkContext.master), time.monotonic() - began)
     except Exception as error:
-        if explained(error) is None and (told := gone()) is not None:
-            raise told from error
+        if explained(error) is None and (reason := gone()) is not None:
+            raise reason from error
         raise
     finally:
         if not running:
@@ -102,9 +101,9 @@ def spark(
 
 
 def hush_the_bridge() -> None:
-    """Keep py4j from telling tracebacks of what passes through it: that arrives as exceptions too.
+    """Keep py4j from logging tracebacks of errors that are also raised.
 
-    It says some of them in the name of the root logger, which would then begin to print.
+    It logs some of them with the root logger, which would then begin to print.
     """
     logging.getLogger("py4j").propagate = False
     logging.getLogger().addFilter(_not_the_bridge)

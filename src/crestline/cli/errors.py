@@ -1,4 +1,4 @@
-"""How a command ends when it cannot do what it was asked: one message, one exit code."""
+"""How a command ends when it fails: one message and one exit code."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from crestline.cli.interrupts import stand_back
+from crestline.cli.interrupts import wait_if_ending
 from crestline.core.errors import CrestlineError, RecordError, SourceError, StateError
 from crestline.core.unfinished import files
 
@@ -25,7 +25,7 @@ class Misuse(CrestlineError):
 
 
 def exit_code(error: BaseException) -> int:
-    """The exit code that an error stands for.
+    """Return the exit code of an error.
 
     >>> exit_code(SourceError("no such file")), exit_code(Misuse("which?")), exit_code(OSError())
     (3, 2, 1)
@@ -40,24 +40,24 @@ def exit_code(error: BaseException) -> int:
 
 
 def _is_of_spark(error: BaseException) -> bool:
-    """Told by the names of the classes: their modules take long to import, or are not there."""
+    """Tell by the names of the classes: their modules are slow to import, or not installed."""
     if type(error).__module__.split(".")[0] in ("pyspark", "py4j"):
         return True
     return any(
-        (kind.__module__, kind.__name__) == ("crestline.spark.failures", "EngineError")
-        for kind in type(error).__mro__
+        (base.__module__, base.__name__) == ("crestline.spark.failures", "EngineError")
+        for base in type(error).__mro__
     )
 
 
 def shortened(message: str) -> str:
-    """What Spark says, without pages of Java stack traces.
+    """Shorten what Spark says: no pages of Java stack traces.
 
     >>> shortened("An error occurred.\\n: java.io.IOException: oh\\n\\tat org.apache.spark...")
     'An error occurred. java.io.IOException: oh'
     """
     lines = [line.strip().removeprefix(": ") for line in message.splitlines()]
-    told = [line for line in lines if line and not line.startswith(_TRACES)]
-    text = " ".join(told[:3])
+    sentences = [line for line in lines if line and not line.startswith(_TRACES)]
+    text = " ".join(sentences[:3])
     return text if len(text) <= _SHORT else text[: _SHORT - 3] + "..."
 
 
@@ -66,20 +66,20 @@ _SHORT = 500
 
 
 class Commands(TyperGroup):
-    """The commands; whatever one of them raises becomes a message and an exit code."""
+    """The commands. An error of a command becomes a message and an exit code."""
 
     def invoke(self, ctx: Any) -> Any:
         files.restart()
         try:
             return super().invoke(ctx)
         except (typer.Exit, typer.Abort, typer.TyperException):
-            raise  # typer's own words on how to end, and on options that do not exist
+            raise  # typer ends the command itself, and explains wrong options
         except BrokenPipeError as error:
-            # The reader has gone; let Python's last flush go nowhere instead of failing.
+            # The reader has closed the pipe. Python's last flush must not fail.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(BROKEN_PIPE) from error
         except (KeyboardInterrupt, Exception) as error:
-            stand_back()
+            wait_if_ending()
             tell(error, ctx.invoked_subcommand)
             raise typer.Exit(exit_code(error)) from error
 
@@ -92,7 +92,7 @@ def _text(error: BaseException) -> str:
 
 
 def tell(error: BaseException, command: str | None = None) -> None:
-    """Say on stderr what went wrong, with a traceback only if CRESTLINE_DEBUG asks for it."""
+    """Print to stderr what went wrong, with a traceback if CRESTLINE_DEBUG is set."""
     from rich.console import Console
     from rich.text import Text
 
@@ -115,7 +115,7 @@ def tell(error: BaseException, command: str | None = None) -> None:
             f"{type(error).__name__}: {error}\nThis is a fault of Crestline, not of your query or"
             " data. Please report it, with what CRESTLINE_DEBUG=1 shows."
         )
-    # Lines stay as they are: a QueryError marks a place in the line above.
+    # Lines are not wrapped: a QueryError marks a position in the line above.
     console.print(Text.assemble(("error: ", "bold red"), message), soft_wrap=True)
 
 

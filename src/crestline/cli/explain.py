@@ -1,4 +1,4 @@
-"""``crestline explain``: how a query would be run, and why so."""
+"""``crestline explain``: how a query would be run, and why."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from crestline.cli.arguments import query_text
+from crestline.cli.arguments import QueryArgument, QueryFile, query_text
 from crestline.cli.errors import Misuse
 
 if TYPE_CHECKING:
@@ -19,33 +19,28 @@ if TYPE_CHECKING:
 
 
 def explain(
-    query: Annotated[
-        str | None,
-        typer.Argument(metavar="QUERY", help="The query, or several with ; between; - is stdin."),
-    ] = None,
-    query_file: Annotated[
-        str | None,
-        typer.Option("--query", metavar="FILE", help="Read the query from FILE, or stdin (-)."),
-    ] = None,
+    query: QueryArgument = None,
+    query_file: QueryFile = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="As a JSON list, an object for each query.")
+        bool, typer.Option("--json", help="Print a JSON list with one object per query.")
     ] = False,
     picture: Annotated[
         str | None,
         typer.Option(
             metavar="PATH.png",
-            help="Of queries with FREQUENCY, also draw when each is computed, by every plan, and"
+            help="For queries with FREQUENCY, also draw when every plan computes each of them, and"
             " what that costs.",
         ),
     ] = None,
 ) -> None:
     """Say how a query would be run: algorithm and why, panes, records kept.
 
-    Of several queries also who shares what with whom. Of queries with FREQUENCY
-    the plan as a timeline, what it costs a minute by every plan, and what
-    sharing saves: a computation costs the largest k that it is for.
+    For several queries it also says which of them share what. For queries with
+    FREQUENCY it shows the plan as a timeline, the cost of every plan per
+    minute, and what sharing saves. The cost of a computation is the largest k
+    that it serves.
 
-    Reads no data. "k H_C" is k times (1 + 1/2 + ... + 1/C), where C is the
+    It reads no data. "k H_C" is k times (1 + 1/2 + ... + 1/C), where C is the
     number of panes in a window.
 
     \b

@@ -1,7 +1,7 @@
 """``crestline run --follow``: queries over files that grow, until Ctrl-C.
 
-An interrupt is the usual way to end such a run, so it ends well: with the files complete, a summary
-and exit code 0.
+An interrupt is the usual way to end such a run. So it ends with complete files, a summary and exit
+code 0.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from crestline.cli.errors import Misuse
-from crestline.cli.interrupts import polite
+from crestline.cli.interrupts import first_is_a_request
 from crestline.cli.output import write_fully
 from crestline.cli.parts import Parts, parts_of
 from crestline.cli.plain import json_lines, tab_header, tab_lines
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
     from crestline.cli.request import Request
 
 EVERY_SECOND = "1 second"
-#: Seconds between looks at whether the run has ended, or was asked to.
+#: Seconds between checks whether the run has ended, or should end.
 _GLANCE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class Following:
-    """What only a following run is told."""
+    """The options of a following run."""
 
     checkpoint: str | None = None
     trigger: str = EVERY_SECOND
@@ -64,7 +64,7 @@ class Run(Protocol):
 
 
 def follow(request: Request, following: Following, engine: str = "spark") -> RunSummary:
-    """Run until the end, an interrupt or an error. All that can be checked is, before Spark."""
+    """Run until the end, an interrupt or an error. Everything is checked before Spark starts."""
     trigger_seconds(following.trigger)
     for query in request.queries.values():
         plan(query)
@@ -88,16 +88,16 @@ def follow(request: Request, following: Following, engine: str = "spark") -> Run
             for each in sinks:
                 each(round)
 
-        remembered = checkpoint if following.checkpoint or engine == "spark" else None
+        kept = checkpoint if following.checkpoint or engine == "spark" else None
         make = _on_spark if engine == "spark" else _here
-        run = make(request, following, paths, remembered, sink, tally, stack)
-        asked = stack.enter_context(polite())
+        run = make(request, following, paths, kept, sink, tally, stack)
+        stop_requested = stack.enter_context(first_is_a_request())
         show, draw = _shown(request, stack)
         sinks += [show, tally.take]
         tally.began = time.perf_counter()
         stack.callback(run.stop)
         run.start()
-        while not asked() and not _has_ended(run, asked):
+        while not stop_requested() and not _has_ended(run, stop_requested):
             draw()
         tally.ended(run)
         return tally.summary(following, rejects)
@@ -141,29 +141,32 @@ def _on_spark(
     )  # fmt: skip
 
 
-def _has_ended(run: Run, asked: Callable[[], bool]) -> bool:
-    """Whether the run has ended, after a moment. Raises what made it fail, unless that is the
-    interrupt: a terminal sends it to Spark's workers, too."""
+def _has_ended(run: Run, stop_requested: Callable[[], bool]) -> bool:
+    """Wait a moment, then tell whether the run has ended.
+
+    Raises what made it fail, unless an interrupt came: a terminal also sends it to Spark's
+    workers, which then fail.
+    """
     try:
         return run.wait(_GLANCE)
     except Exception:
-        if not asked():
+        if not stop_requested():
             raise
         return True
 
 
 def _paths(request: Request) -> dict[str, str]:
-    """The stream that all queries read, or the inputs of those with COMBINE, and their paths."""
-    asked = {
+    """Return the inputs that all queries read, by name, with their paths."""
+    by_inputs = {
         tuple(name.casefold() for name in query.inputs): query for query in request.queries.values()
     }
-    if len(asked) > 1:
-        names = ", ".join(name for query in asked.values() for name in query.inputs)
+    if len(by_inputs) > 1:
+        names = ", ".join(name for query in by_inputs.values() for name in query.inputs)
         raise Misuse(
             f"--follow takes queries on one stream, these read {names}: start a run for each"
         )
     paths = {name.casefold(): path for name, path in request.streams.items()}
-    inputs = next(iter(asked.values())).inputs
+    inputs = next(iter(by_inputs.values())).inputs
     return {name: request.streams.get(name, paths[name.casefold()]) for name in inputs}
 
 
@@ -185,33 +188,33 @@ def _write(round: Round, results: dict[str, Parts], rejects: Parts | None) -> No
 
 
 def _wait_for_the_first(path: str, stream: str, following: Following, quiet: bool) -> bool:
-    """Until there is a file to tell the columns from; whether one came before an interrupt."""
+    """Wait for a first file, which has the columns; tell whether it came before an interrupt."""
     if following.ends_by_itself:
         wait_for_files(path, stream, 0)
         return True
-    told = False
-    with polite() as asked:
-        while not asked():
+    announced = False
+    with first_is_a_request() as stop_requested:
+        while not stop_requested():
             try:
-                wait_for_files(path, stream, 2 * _GLANCE if told else 0)
-                return not asked()
+                wait_for_files(path, stream, 2 * _GLANCE if announced else 0)
+                return not stop_requested()
             except SourceError:
-                if not told and not quiet:
+                if not announced and not quiet:
                     print(f"waiting for the first file in {path} ...", file=sys.stderr, flush=True)
-                told = True
+                announced = True
     return False
 
 
-# -- what is seen meanwhile -----------------------------------------------------------------------
+# -- what is shown during the run -----------------------------------------------------------------
 
 
 def _shown(
     request: Request, stack: ExitStack
 ) -> tuple[Callable[[Round], None], Callable[[], None]]:
-    """What to do with a round, and now and then, so that it is seen."""
+    """Return a function that takes a round to show, and one to call now and then to draw."""
     rows_wanted = request.out is None and (request.as_json or not sys.stdout.isatty())
     if rows_wanted:
-        return _Printed(request.as_json).take, lambda: None
+        return _PrintedRows(request.as_json).take, lambda: None
     if request.quiet or request.as_json or not sys.stdout.isatty():
         return lambda round: None, lambda: None
     from crestline.cli.watch import Screen, Watch
@@ -220,8 +223,8 @@ def _shown(
     return screen.take, screen.draw
 
 
-class _Printed:
-    """Rows on stdout as they come; column names where they begin and where they change."""
+class _PrintedRows:
+    """Prints rows as they come, with column names at the beginning and where they change."""
 
     def __init__(self, as_json: bool) -> None:
         self._as_json = as_json
@@ -264,14 +267,14 @@ class _Tally:
     def take(self, round: Round) -> None:
         self.rounds += 1
         self._metrics |= round.metrics
-        if not self._warned:  # now: such a run may have no end
-            said = [many_late(metrics, following=True) for metrics in self._metrics.values()]
-            if (first := next(filter(None, said), None)) is not None:
+        if not self._warned:  # at once: such a run may have no end
+            warnings = [many_late(metrics, following=True) for metrics in self._metrics.values()]
+            if (first := next(filter(None, warnings), None)) is not None:
                 print(first, file=sys.stderr, flush=True)
                 self._warned = True
 
     def ended(self, run: Run) -> None:
-        """Stop the run and take what it has to say."""
+        """Stop the run and take its notes."""
         if self.engine == "spark":
             from crestline.spark.session import hush
 

@@ -1,4 +1,4 @@
-"""``crestline generate``: seeded streams in files, to try and to measure with."""
+"""``crestline generate``: seeded streams in files, for trials and measurements."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from crestline.core.errors import SourceError
 
 
 class GenerateCommand(TyperCommand):
-    """Lists the kinds of streams in its help, which only then have to be imported."""
+    """Lists the kinds of streams in its help. Only then are they imported."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         self.help = f"{self.help}\n\n\b\n[bold]Kinds[/]\n{kinds_text()}"
@@ -29,19 +29,19 @@ class GenerateCommand(TyperCommand):
 
 
 def kinds_text() -> str:
-    """The kinds with their columns and options, in lines that fit a narrow terminal."""
+    """Describe the kinds with their columns and options, in lines for a narrow terminal."""
     from crestline.streams import KINDS
 
     lines = []
     for kind in KINDS.values():
-        told = [
+        paragraphs = [
             kind.description,
             f"columns: {', '.join(kind.schema.names)}",
-            f"by default {kind.rate:,g} records a second",
+            f"by default {kind.rate:,g} records per second",
             *(f"--set {name}={o.default}: {o.meaning}" for name, o in kind.options.items()),
         ]
         lines.append(f"  {kind.name}")
-        for text in told:
+        for text in paragraphs:
             lines += wrap(text, 76, initial_indent=" " * 4, subsequent_indent=" " * 6)
     return "\n".join(lines)
 
@@ -51,47 +51,48 @@ def generate(
         str | None,
         typer.Argument(
             metavar="KIND", autocompletion=completion.kinds,
-            help="Which stream; leave it out to list them.",
+            help="The kind of stream. Leave it out to list the kinds.",
         ),
     ] = None,
     rows: Annotated[
-        str | None, typer.Option(metavar="N", help="How many records: 1000, 200k, 10M.")
+        str | None, typer.Option(metavar="N", help="The number of records: 1000, 200k, 10M.")
     ] = None,
     out: Annotated[
         str | None,
         typer.Option(
             "--out", "-o", metavar="PATH",
-            help="A .parquet, .csv or .jsonl file; a name without extension is a folder of parquet"
+            help="A .parquet, .csv or .jsonl file. A name without extension is a folder of parquet"
             " files.",
         ),
     ] = None,
     seed: Annotated[
-        int, typer.Option(min=0, help="Another seed, another stream; the same seed, the same one.")
+        int, typer.Option(min=0, help="The same seed gives the same stream.")
     ] = 0,
     files: Annotated[
-        int, typer.Option(min=1, metavar="N", help="How many files a folder gets.")
+        int, typer.Option(min=1, metavar="N", help="The number of files in a folder.")
     ] = 1,
     rate: Annotated[
-        float | None, typer.Option(metavar="X", help="Records a second of event time, on average.")
+        float | None,
+        typer.Option(metavar="X", help="Records per second of event time, on average."),
     ] = None,
     start: Annotated[
         datetime | None,
         typer.Option(
             formats=["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%SZ"],
-            metavar="TIME", help="When it begins: 2024-01-31, or 2024-01-31T12:00:00 (UTC).",
+            metavar="TIME", help="The first time: 2024-01-31, or 2024-01-31T12:00:00 (UTC).",
         ),
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="An option of the kind, see below."),
+        typer.Option("--set", metavar="NAME=VALUE", help="An option of the kind; see below."),
     ] = None,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="No progress, no summary.")
     ] = False,
 ) -> None:  # fmt: skip
-    """Write a seeded stream to files, to try and to measure with.
+    """Write a seeded stream to files, for trials and measurements.
 
-    The same kind, seed and options give the same records; fewer rows give
+    The same kind, seed and options give the same records. Fewer rows give
     the beginning of the same stream. A file appears when it is complete.
 
     \b

@@ -1,8 +1,8 @@
-"""Result files: by extension, portion by portion, and complete or not there at all.
+"""Result files: the extension decides the format, and a file is complete or not there at all.
 
-A file is written under a hidden name beside its place, flushed to the disk and only then renamed.
-The files of one run appear together at its end; if the run fails, none does and old ones stay as
-they are.
+A file is written under a hidden name in its folder, flushed to the disk, and only then renamed.
+The files of one run appear together at its end. If the run fails, none appears, and old files stay
+as they are.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import BinaryIO, Protocol
 
 import pyarrow as pa
@@ -38,20 +37,20 @@ class Writer(Protocol):
 
 
 class FileWriter(Writer, Protocol):
-    """A writer that can also be given up, when its file will not be kept."""
+    """A writer that can also be abandoned, when its file will not be kept."""
 
     def abandon(self) -> None: ...
 
 
 def write_fully(file: BinaryIO, text: bytes) -> None:
-    """All of the text: stdout without a buffer (PYTHONUNBUFFERED) may take less at a time."""
+    """Write all of the text. Unbuffered stdout (PYTHONUNBUFFERED) may take less at a time."""
     rest = memoryview(text)
     while rest:
         rest = rest[file.write(rest) :]
 
 
 class TextWriter:
-    """A header, then lines; ``lines`` turns a batch into text."""
+    """Writes a header, then lines; ``lines`` turns a batch into text."""
 
     def __init__(
         self, file: BinaryIO, lines: Callable[[pa.RecordBatch], bytes], header: bytes = b""
@@ -71,7 +70,7 @@ class TextWriter:
 
 
 class ParquetWriter:
-    """Row groups of a sensible size, however small the tables that come."""
+    """Writes row groups of a sensible size, however small the tables are."""
 
     def __init__(self, file: BinaryIO, schema: pa.Schema) -> None:
         self._writer = pq.ParquetWriter(file, schema)
@@ -96,7 +95,7 @@ class ParquetWriter:
     def abandon(self) -> None:
         with suppress(OSError, pa.ArrowException):
             self._writer.close()
-        self._writer.is_open = False  # else it tries again, aloud, when it is thrown away
+        self._writer.is_open = False  # else its finalizer tries to close it again, and warns
 
 
 def _csv(file: BinaryIO, schema: pa.Schema) -> FileWriter:
@@ -116,7 +115,7 @@ _FORMATS: dict[str, Callable[[BinaryIO, pa.Schema], FileWriter]] = {
 
 
 class _File:
-    """One file on its way; its hidden name is one that ``.gitignore`` and sources leave out."""
+    """A file that is being written. ``.gitignore`` and sources leave out its hidden name."""
 
     def __init__(self, path: Path, schema: pa.Schema, name: str) -> None:
         self.target, self.schema = path.resolve(), schema
@@ -136,7 +135,7 @@ class _File:
             raise _cannot_write(self.target, error) from error
 
     def close(self) -> None:
-        """Everything to the disk, still under the hidden name."""
+        """Write everything to the disk, still under the hidden name."""
         try:
             self._writer.close()
             self._file.flush()
@@ -153,7 +152,7 @@ class _File:
             raise _cannot_write(self.target, error) from error
 
     def remove(self) -> None:
-        """Whatever is left under the hidden name."""
+        """Remove what is left under the hidden name."""
         self._writer.abandon()
         with suppress(OSError):  # what could not be written is removed anyway
             self._file.close()
@@ -169,13 +168,13 @@ class Outputs:
         self._made: list[Path] = []
 
     def open(self, path: Path, schema: pa.Schema) -> Writer:
-        """A writer to ``path``; the same one if it is already open for the same columns."""
+        """Return a writer to ``path``; the same one if it is already open for the same columns."""
         check_file_name(path)
-        known = self._files.get(path.resolve())
-        if known is not None:
-            if not known.schema.equals(schema):
+        opened = self._files.get(path.resolve())
+        if opened is not None:
+            if not opened.schema.equals(schema):
                 raise Misuse(f"{path} cannot hold two tables with different columns")
-            return known
+            return opened
         if path.is_dir():
             raise Misuse(f"{path} is a folder: give the name of a file")
         try:
@@ -196,14 +195,9 @@ class Outputs:
     def __enter__(self) -> Outputs:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, error_type: type[BaseException] | None, *rest: object) -> None:
         try:
-            if kind is None:
+            if error_type is None:
                 for file in self._files.values():
                     file.close()
                 for file in self._files.values():
@@ -230,9 +224,9 @@ def _sync_folder(folder: Path) -> None:
 
 
 def write_table(path: Path, table: pa.Table, name: str | None = None) -> None:
-    """A file of one table, in place of one that was there, complete or not there at all.
+    """Write a table to a file, and replace an old one; complete or not at all.
 
-    ``name`` is what a user is told of it, such as the name of its folder.
+    ``name`` is what messages call it, such as the name of its folder.
     """
     try:
         file = _File(path, table.schema, name or str(path))
@@ -247,7 +241,7 @@ def write_table(path: Path, table: pa.Table, name: str | None = None) -> None:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """A small file of any kind, complete or not there at all."""
+    """Write a small file of any kind, complete or not at all."""
     partial = path.with_name(f".{path.name}.partial-{os.getpid()}")
     files.begin(partial, str(path))
     try:
@@ -281,7 +275,7 @@ def check_query_name(name: str) -> None:
 
 
 def files_of(out: str, queries: Iterable[str]) -> dict[str, Path]:
-    """The file of each query: one for all, one each by ``{query}``, or a folder of parquet files.
+    """Return the file of each query: one for all, one each by ``{query}``, or one in a folder.
 
     >>> files_of("top-{query}.csv", ["a", "b"])["b"].name
     'top-b.csv'
@@ -292,27 +286,27 @@ def files_of(out: str, queries: Iterable[str]) -> dict[str, Path]:
         for name in names:
             check_query_name(name)
     if PLACEHOLDER in out:
-        found = {name: Path(out.replace(PLACEHOLDER, name)) for name in names}
+        paths = {name: Path(out.replace(PLACEHOLDER, name)) for name in names}
     elif folder:
-        found = {name: Path(out, f"{name}.parquet") for name in names}
+        paths = {name: Path(out, f"{name}.parquet") for name in names}
     else:
-        found = dict.fromkeys(names, Path(out))
-    for path in found.values():
+        paths = dict.fromkeys(names, Path(out))
+    for path in paths.values():
         check_file_name(path)
-    return found
+    return paths
 
 
 def destinations(out: str, schemas: Mapping[str, pa.Schema]) -> dict[str, Path]:
-    """The file of each query; Misuse if queries with different columns would have to share one."""
-    found = files_of(out, schemas)
-    kinds = {str(schema.remove_metadata()) for schema in schemas.values() if schema.names}
-    if len(set(found.values())) == 1 and len(kinds) > 1:
+    """Return the file of each query; raise Misuse if different columns would share a file."""
+    paths = files_of(out, schemas)
+    layouts = {str(schema.remove_metadata()) for schema in schemas.values() if schema.names}
+    if len(set(paths.values())) == 1 and len(layouts) > 1:
         raise Misuse(
             f"{len(schemas)} queries with different columns do not fit into {out}: write one"
             f" file each with {PLACEHOLDER} in the name ({_with_placeholder(out)}), or name a"
             " folder"
         )
-    return found
+    return paths
 
 
 def _with_placeholder(out: str) -> str:

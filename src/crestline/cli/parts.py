@@ -1,8 +1,8 @@
-"""The files of a following run: a folder of parts, each named after the round that it came from.
+"""The files of a following run: a folder of parts, each named after its round.
 
-A part is complete or not there at all, and a round that is repeated after a crash writes its rows
-under the same name. So the folder always holds each row once. It remembers whose parts these
-are: those of two runs would be numbered alike and overwrite each other.
+A part is complete or not there at all. A round that is repeated after a crash writes its rows under
+the same name, so the folder holds each row once. A note in the folder says which run it belongs to:
+the parts of two runs would have the same names and replace each other.
 """
 
 from __future__ import annotations
@@ -37,27 +37,27 @@ class Parts:
         self._fresh = True
 
     def claim(self, run: str, checkpoint: Path | None) -> None:
-        """Make the folder that of the run with this id; StateError if it holds anything else."""
+        """Reserve the folder for the run with this id; raise StateError if it holds other files."""
         note = self.folder / NOTE
         if note.exists():
             self._check_owner(note, run)
             for abandoned in self.folder.glob(".part-*.partial-*"):  # by a process that was killed
                 abandoned.unlink(missing_ok=True)
             return
-        begun = f".{NOTE}.partial-"  # by a process that was killed
+        unfinished = f".{NOTE}.partial-"  # by a process that was killed
         if self.folder.is_dir() and any(
-            not e.name.startswith(begun) for e in self.folder.iterdir()
+            not e.name.startswith(unfinished) for e in self.folder.iterdir()
         ):
             raise StateError(
                 f"the folder {self.folder} holds other files: name an empty or a new folder"
             )
-        known = {"run": run, "checkpoint": str(checkpoint.absolute()) if checkpoint else None}
-        write_note(note, json.dumps(known, indent=2).encode() + b"\n")
+        content = {"run": run, "checkpoint": str(checkpoint.absolute()) if checkpoint else None}
+        write_note(note, json.dumps(content, indent=2).encode() + b"\n")
 
     def _check_owner(self, note: Path, run: str) -> None:
         try:
-            known = json.loads(note.read_text())
-            owner, checkpoint = known["run"], known["checkpoint"]
+            content = json.loads(note.read_text())
+            owner, checkpoint = content["run"], content["checkpoint"]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise StateError(f"{note} is damaged: name an empty or a new folder") from error
         if owner == run:
@@ -69,7 +69,7 @@ class Parts:
         )
 
     def write(self, round_number: int, table: pa.Table) -> None:
-        """The rows of a round; one without rows leaves no part."""
+        """Write the rows of a round; a round without rows leaves no part."""
         if self._fresh:
             self._forget_after(round_number)
             self._fresh = False
@@ -82,7 +82,7 @@ class Parts:
         return self.folder / f"part-{round_number:08}{self._ending}"
 
     def _forget_after(self, round_number: int) -> None:
-        """Parts of later rounds exist if the checkpoint is an older copy; they will come again."""
+        """Remove parts of later rounds, which an older checkpoint will write again."""
         for part in self.folder.glob(f"part-*{self._ending}"):
             number = part.name.removeprefix("part-").removesuffix(self._ending)
             if number.isdecimal() and int(number) > round_number:
@@ -90,7 +90,7 @@ class Parts:
 
 
 def parts_of(out: str, queries: Iterable[str]) -> dict[str, Parts]:
-    """The folder of each query: ``out`` itself, one each by ``{query}``, or one each inside it.
+    """Return the folder of each query: ``out`` itself, one by ``{query}``, or one inside it.
 
     >>> {name: str(parts.folder) for name, parts in parts_of("top.csv", ["a", "b"]).items()}
     {'a': 'top.csv/a', 'b': 'top.csv/b'}

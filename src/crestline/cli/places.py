@@ -1,8 +1,8 @@
-"""Where a command writes must not be where it reads: told before anything is opened.
+"""Refuse outputs that would replace inputs, before anything is opened.
 
-Files are compared by what they are, not by how they are called: links, hard links and relative
-paths lead to the same file. A file that is not there yet is refused, too, if it would become part
-of the stream that it is made from.
+Files are compared by identity, not by name: links, hard links and relative paths may lead to the
+same file. A file that does not exist yet is refused if it would become part of the stream that it
+is made from.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from crestline.core.errors import SourceError
 if TYPE_CHECKING:
     from crestline.cli.request import Request
 
-#: The option that names a place, and a file that is read or will be written there.
+#: An option, and a file that is read or written because of it.
 Named = tuple[str, Path]
 
 
 def check_run(
     request: Request, follow: bool, checkpoint: str | None, query_file: str | None
 ) -> None:
-    """Raise Misuse if a run would write over what it reads, or where that would be read."""
+    """Raise Misuse if a run would replace a file that it reads, or add one to its streams."""
     outputs: list[Named] = []
     for option, place, names in (
         ("--out", request.out, list(request.queries)),
@@ -61,9 +61,11 @@ def check_run(
 def check_places(
     streams: Mapping[str, str], outputs: Sequence[Named], others: Sequence[Named] = ()
 ) -> None:
-    """Raise Misuse if an output is, or would become, part of a stream, if it is one of the
-    ``others``, which are read too, or if two outputs are one file."""
-    for place, (option, file) in enumerate(outputs):
+    """Raise Misuse if an output is also an input, or if two outputs are one file.
+
+    Inputs are the files of the streams, now or once the output exists, and ``others``.
+    """
+    for number, (option, file) in enumerate(outputs):
         for stream, path in streams.items():
             if is_read(path, file):
                 part = "is" if file.exists() else "would become"
@@ -74,7 +76,7 @@ def check_places(
         for other, read in others:
             if _identity(file) == _identity(read):
                 raise Misuse(f"{option}: {file} is what {other} reads: name another file")
-        for other, second in outputs[place + 1 :]:
+        for other, second in outputs[number + 1 :]:
             if option != other and _identity(file) == _identity(second):
                 raise Misuse(
                     f"{option} and {other} need two files: {file} and {second} are the same"
@@ -82,7 +84,7 @@ def check_places(
 
 
 def is_read(path: str, file: Path) -> bool:
-    """Whether a run over the path, a file, folder or glob, reads the file, or would if it existed.
+    """Tell whether a run over a file, folder or glob reads the file, or would if it existed.
 
     >>> is_read("day/*.csv", Path("day/top.csv")), is_read("day/*.csv", Path("day/top.jsonl"))
     (True, False)
@@ -90,11 +92,11 @@ def is_read(path: str, file: Path) -> bool:
     if file.exists():
         return any(_identity(file) == _identity(each) for each in [path, *_files_of(path)])
     name = Path(os.path.realpath(file))
-    if name.name.startswith((".", "_")):  # sources leave those out
+    if name.name.startswith((".", "_")):  # sources leave out such files
         return False
     if os.path.exists(path):
         return os.path.isdir(path) and _identity(path) in map(_identity, name.parents)
-    # A glob, or a folder to come; the folders before the first wildcard may be links.
+    # A glob, or a folder that does not exist yet. Folders before the first wildcard may be links.
     parts = Path(path).parts
     plain = next((i for i, part in enumerate(parts) if glob.has_magic(part)), len(parts))
     start = Path(os.path.realpath(os.path.join(".", *parts[:plain]))).parts
@@ -106,22 +108,22 @@ def _files_of(path: str) -> list[str]:
 
     try:
         return find_files(path, "")
-    except SourceError:  # nothing is there yet, or what is there will be refused
+    except SourceError:  # nothing exists yet, or it will be refused later
         return []
 
 
 def _identity(path: str | Path) -> tuple[object, ...]:
-    """Equal for two names of one file; of a file to come, for two names in one folder."""
+    """Return the same value for all names of one file, whether it exists or not."""
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         folder, name = os.path.split(os.path.realpath(path))
         return (*_identity(folder), name) if name else (folder,)
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def _matches(pattern: Sequence[str], parts: Sequence[str]) -> bool:
-    """Whether a glob, part by part, stands for the path; ``**`` for any number of folders."""
+    """Tell whether a glob matches the path, part by part; ``**`` is any number of folders."""
     if not pattern or not parts:
         return not parts and all(part == "**" for part in pattern)
     if pattern[0] == "**":

@@ -25,13 +25,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 _NEEDS_QUOTES = r'^$|[",\r\n]|^\s|\s$'
-#: Arrow's words for numbers that JSON does not have, and protobuf's.
-_UNSPEAKABLE = {"inf": "Infinity", "-inf": "-Infinity", "nan": "NaN"}
+#: Numbers that JSON does not have: how Arrow writes them, and how protobuf does.
+_NOT_IN_JSON = {"inf": "Infinity", "-inf": "-Infinity", "nan": "NaN"}
 _ESCAPES = (("\\", "\\\\"), ("\t", "\\t"), ("\n", "\\n"), ("\r", "\\r"))
 
 
 def csv_lines(batch: pa.RecordBatch) -> bytes:
-    """Quotes where they are needed; NULL is nothing, empty text is ``""``."""
+    """Write csv lines, with quotes where needed. NULL is empty, empty text is ``""``."""
     return _lines([_csv_field(texts(column)) for column in batch.columns], ",")
 
 
@@ -41,7 +41,7 @@ def csv_header(schema: pa.Schema) -> bytes:
 
 
 def tab_lines(batch: pa.RecordBatch) -> bytes:
-    r"""Tabs, line ends and backslashes inside text as ``\t``, ``\n``, ``\r``, ``\\``."""
+    r"""Write tab-separated lines, with ``\t``, ``\n``, ``\r`` and ``\\`` inside text."""
     return _lines([_escaped(texts(column)) for column in batch.columns], "\t")
 
 
@@ -51,7 +51,7 @@ def tab_header(schema: pa.Schema) -> bytes:
 
 
 def json_lines(batch: pa.RecordBatch) -> bytes:
-    """An object a line. JSON has no NaN and no infinity: they are the texts that protobuf uses."""
+    """Write one JSON object per line. NaN and infinities become the texts that protobuf uses."""
     pieces: list[Any] = []
     opening = "{"
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
@@ -68,27 +68,27 @@ def _lines(pieces: list[Any], separator: str) -> bytes:
 
 
 def texts(column: pa.Array) -> pa.Array:
-    """Each value as text, NULL as NULL."""
-    kind = column.type
-    if pa.types.is_dictionary(kind):
-        return texts(column.cast(kind.value_type))
-    if pa.types.is_timestamp(kind):
-        # The instant counts, so any zone goes; what has none is UTC already.
-        instant = column.cast(pa.timestamp(kind.unit, "UTC")) if kind.tz else column
-        return pc.strftime(instant.cast(pa.timestamp(kind.unit)), "%Y-%m-%dT%H:%M:%SZ")
-    if _is_binary(kind):
+    """Turn each value into text; NULL stays NULL."""
+    dtype = column.type
+    if pa.types.is_dictionary(dtype):
+        return texts(column.cast(dtype.value_type))
+    if pa.types.is_timestamp(dtype):
+        # Only the instant counts, so zones are dropped. A time without a zone is in UTC.
+        instant = column.cast(pa.timestamp(dtype.unit, "UTC")) if dtype.tz else column
+        return pc.strftime(instant.cast(pa.timestamp(dtype.unit)), "%Y-%m-%dT%H:%M:%SZ")
+    if _is_binary(dtype):
         return _each(column, lambda value: base64.b64encode(value).decode())
-    if pa.types.is_nested(kind):
-        return _each(column, lambda value: json.dumps(_speakable(value), ensure_ascii=False))
+    if pa.types.is_nested(dtype):
+        return _each(column, lambda value: json.dumps(_json_value(value), ensure_ascii=False))
     try:
         return column.cast(pa.string())
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
         return _each(column, str)
 
 
-def _is_binary(kind: pa.DataType) -> bool:
-    binary = pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
-    return bool(binary or pa.types.is_fixed_size_binary(kind))
+def _is_binary(dtype: pa.DataType) -> bool:
+    binary = pa.types.is_binary(dtype) or pa.types.is_large_binary(dtype)
+    return bool(binary or pa.types.is_fixed_size_binary(dtype))
 
 
 def _each(column: pa.Array, text: Callable[[Any], str]) -> pa.Array:
@@ -96,14 +96,14 @@ def _each(column: pa.Array, text: Callable[[Any], str]) -> pa.Array:
     return pa.array([None if value is None else text(value) for value in values], pa.string())
 
 
-def _speakable(value: Any) -> Any:
-    """A nested value in what JSON has."""
+def _json_value(value: Any) -> Any:
+    """Turn a nested value into what JSON can hold."""
     if isinstance(value, dict):
-        return {str(name): _speakable(item) for name, item in value.items()}
+        return {str(name): _json_value(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_speakable(item) for item in value]
+        return [_json_value(item) for item in value]
     if isinstance(value, float):
-        return value if math.isfinite(value) else _UNSPEAKABLE[str(value)]
+        return value if math.isfinite(value) else _NOT_IN_JSON[str(value)]
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, bytes):
@@ -126,23 +126,23 @@ def _escaped(column: pa.Array) -> pa.Array:
 
 
 def _json_values(column: pa.Array) -> pa.Array:
-    kind = column.type
-    if pa.types.is_dictionary(kind):
-        return _json_values(column.cast(kind.value_type))
+    dtype = column.type
+    if pa.types.is_dictionary(dtype):
+        return _json_values(column.cast(dtype.value_type))
     values = texts(column)
-    if pa.types.is_floating(kind):
-        for unspeakable, text in _UNSPEAKABLE.items():
-            values = pc.if_else(pc.equal(values, unspeakable), f'"{text}"', values)
+    if pa.types.is_floating(dtype):
+        for number, text in _NOT_IN_JSON.items():
+            values = pc.if_else(pc.equal(values, number), f'"{text}"', values)
     elif not (
-        pa.types.is_integer(kind)
-        or pa.types.is_boolean(kind)
-        or pa.types.is_decimal(kind)
-        or pa.types.is_nested(kind)
+        pa.types.is_integer(dtype)
+        or pa.types.is_boolean(dtype)
+        or pa.types.is_decimal(dtype)
+        or pa.types.is_nested(dtype)
     ):
         # Each distinct text is escaped once.
         encoded = values.dictionary_encode()
-        spoken = [json.dumps(value, ensure_ascii=False) for value in encoded.dictionary.to_pylist()]
-        values = pa.array(spoken, pa.string()).take(encoded.indices)
+        quoted = [json.dumps(value, ensure_ascii=False) for value in encoded.dictionary.to_pylist()]
+        values = pa.array(quoted, pa.string()).take(encoded.indices)
     return values.fill_null("null")
 
 

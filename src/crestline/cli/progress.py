@@ -1,4 +1,4 @@
-"""A line on the terminal while a long run goes on: how far it is, of how much, and how fast."""
+"""A line on the terminal during a long run: how far it is, of how much, and how fast."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -17,15 +16,14 @@ PATIENCE = 0.5
 
 
 def _waited() -> float:
-    """Seconds in which kernels were compiled; imported late, since completion comes by here."""
+    """Seconds in which kernels were compiled. The import is late, to keep completion quick."""
     from crestline.kernels.jit.tiers import waited
 
     return waited()
 
 
 class _Line:
-    """Shows nothing where stderr is not a terminal, if told to be quiet, or in the first half
-    second."""
+    """A progress line. It stays hidden if ``quiet``, without a terminal, or before ``PATIENCE``."""
 
     def __init__(self, label: str, *, quiet: bool) -> None:
         self._label = label
@@ -49,7 +47,7 @@ class _Line:
         return max(time.monotonic() - _waited() - self._began, 1e-9)
 
     def compiling(self, done: int, total: int) -> None:
-        """Show how far compiling is; the work itself stands still meanwhile."""
+        """Show how far compiling is. The work itself waits for it."""
         if not self._wanted:
             return
         if self._shown is None:
@@ -77,12 +75,7 @@ class _Line:
         shown.start()
         return shown
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         if self._shown is not None:
             self._shown.stop()
 
@@ -105,7 +98,7 @@ class RowsProgress(_Line):
 
 
 class TasksProgress(_Line):
-    """``with TasksProgress("Spark") as progress: progress(done, known_so_far)``."""
+    """``with TasksProgress("Spark") as progress: progress(done, total_so_far)``."""
 
     def __init__(self, label: str, *, quiet: bool = False) -> None:
         super().__init__(label, quiet=quiet)
@@ -114,13 +107,13 @@ class TasksProgress(_Line):
         self._began = time.monotonic() - _waited()
         return self
 
-    def __call__(self, done: int, known: int) -> None:
-        self._show(done, known, f"{done:,} of {known:,} tasks")
+    def __call__(self, done: int, total: int) -> None:
+        self._show(done, total, f"{done:,} of {total:,} tasks")
 
 
 @contextmanager
 def saying(text: str, *, quiet: bool = False) -> Iterator[None]:
-    """A line on a terminal while something takes its time."""
+    """Show a line on a terminal while something takes long."""
     if quiet or not sys.stderr.isatty():
         yield
         return

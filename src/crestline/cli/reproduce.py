@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -13,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from crestline.cli import completion
-from crestline.cli.beside import as_package, find, imported
+from crestline.cli.clone import import_from_clone
 from crestline.cli.errors import Misuse
 
 _FOLDER = Path("crestline-reproduction")
@@ -25,29 +24,30 @@ def reproduce(
         typer.Argument(
             metavar="PAPER",
             autocompletion=completion.papers,
-            help="Which one, or all; leave it out to list them.",
+            help="The paper to run, or all. Leave it out to list them.",
         ),
     ] = None,
     full: Annotated[
         bool, typer.Option("--full", help="The papers' sizes: an hour or two for all of them.")
     ] = False,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Small sizes: does it run, not what does it show.")
+        bool, typer.Option("--quick", help="Small sizes: shows that it runs, but proves nothing.")
     ] = False,
     out: Annotated[
         Path, typer.Option("--out", metavar="FOLDER", help="Where to write the report.")
     ] = _FOLDER,
     again: Annotated[
         bool,
-        typer.Option("--again", help="Write the report anew from the figures in FOLDER."),
+        typer.Option("--again", help="Write the report again from the figures in FOLDER."),
     ] = False,
 ) -> None:
-    """Run what the papers claim, and write a report: theirs beside ours.
+    """Run what the papers claim, and write a report: their figures beside ours.
 
-    For each number that a paper prints and each claim that it makes, the report has the paper's
-    value, ours, and whether they agree or why not; with pictures, as Markdown and as HTML. Without
-    --full all papers together take ten to twenty minutes. What is being done is told on stderr. The
-    real streams are used where CRESTLINE_DATA names their folder, generated ones elsewhere.
+    The report has each number that a paper prints and each claim that it makes, beside ours, and
+    says whether they agree or why not. It has pictures and is written as Markdown and as HTML.
+    Without --full all papers together take ten to twenty minutes. Progress goes to stderr. Needs a
+    clone of the project. If CRESTLINE_DATA names the folder of the real streams they are used,
+    otherwise generated ones.
 
     \b
     [bold]Examples[/]
@@ -57,15 +57,15 @@ def reproduce(
     """
     if full and quick:
         raise Misuse("--full and --quick contradict each other: leave one out")
-    known = titles()
+    by_name = titles()
     if paper is None:
-        width = max(map(len, known))
-        print("\n".join(f"{name:<{width}}  {title}" for name, title in known.items()))
+        width = max(map(len, by_name))
+        print("\n".join(f"{name:<{width}}  {title}" for name, title in by_name.items()))
         return
-    if paper != "all" and paper not in known:
-        raise Misuse(f"there is no paper {paper!r}: choose one of {', '.join(known)}, all")
-    chosen = [_paper(name) for name in known if paper in (name, "all")]
-    report: Any = imported("papers.report", "the report")
+    if paper != "all" and paper not in by_name:
+        raise Misuse(f"there is no paper {paper!r}: choose one of {', '.join(by_name)}, all")
+    chosen = [_paper(name) for name in by_name if paper in (name, "all")]
+    report = import_from_clone("papers.report", "reproduce")
     if again:
         outcomes = _loaded(chosen, out, report)
         files = _write(report, outcomes, out, paper, outcomes[0].obtained["size"])
@@ -75,7 +75,7 @@ def reproduce(
         for number, each in enumerate(chosen, 1):
             with _progress(f"{each.name} ({number} of {len(chosen)})") as say:
                 outcomes.append(_run(each, size, say, out / each.name, report))
-            # After each: what was obtained is there even if a later one is interrupted.
+            # After each paper, so that an interrupt loses no report on the papers before.
             files = _write(report, outcomes, out, paper, size)
     for outcome in outcomes:
         print(_line(outcome))
@@ -86,38 +86,28 @@ def reproduce(
 
 def titles() -> dict[str, str]:
     """The papers' titles by name, without importing what runs and draws them."""
-    folder = find("papers", "'make reproduce'")
-    names = as_package("papers", folder).PAPERS
-    return {name: _title(folder / name / "run.py") for name in names}
-
-
-def _title(file: Path) -> str:
-    """The text of ``title="..."`` in a module."""
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.keyword) and node.arg == "title":
-            return str(ast.literal_eval(node.value))
-    raise AssertionError(f"{file} has no title")
+    papers: dict[str, str] = import_from_clone("papers", "reproduce").PAPERS
+    return papers
 
 
 def _paper(name: str) -> Any:
-    as_package("benchmarks", find("benchmarks", "'make reproduce'"))
-    return imported(f"papers.{name}.run", f"the paper {name!r}").PAPER
+    return import_from_clone(f"papers.{name}.run", "reproduce").PAPER
 
 
 def _run(paper: Any, size: str, say: Callable[[str], None], folder: Path, report: Any) -> Any:
-    """What comes of it; a failure of one paper is no reason to do without the others."""
+    """Run one paper. A failure becomes part of the report, so that the others still run."""
     try:
         return report.Outcome(paper, paper.run(size, say, folder))
-    except Exception as error:  # any: it is told in the report, and by the exit code
+    except Exception as error:  # the report and the exit code say so
         say(f"failed: {type(error).__name__}: {error}")
         return report.Outcome(paper, failure=f"{type(error).__name__}: {error}")
 
 
 def _loaded(papers: list[Any], folder: Path, report: Any) -> list[Any]:
-    there = [each for each in papers if (folder / each.name / "obtained.json").is_file()]
-    if not there:
+    stored = [each for each in papers if (folder / each.name / "obtained.json").is_file()]
+    if not stored:
         raise Misuse(f"there are no figures in {folder}: run without --again first")
-    return [report.Outcome(each, each.load(folder / each.name)) for each in there]
+    return [report.Outcome(each, each.load(folder / each.name)) for each in stored]
 
 
 def _write(report: Any, outcomes: list[Any], out: Path, paper: str, size: str) -> list[Path]:
@@ -140,7 +130,7 @@ def _line(outcome: Any) -> str:
 
 @contextmanager
 def _progress(label: str) -> Iterator[Callable[[str], None]]:
-    """Tells what is being done: on a terminal in one line that changes, else line by line."""
+    """Show progress: in one changing line on a terminal, else line by line."""
     began = time.monotonic()
 
     def elapsed() -> str:

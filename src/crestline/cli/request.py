@@ -1,4 +1,4 @@
-"""What ``crestline run`` was asked to do, read and checked as far as the words alone allow."""
+"""The arguments of ``crestline run``, checked as far as possible without reading data."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class Request:
     audit: bool = False
 
     def __post_init__(self) -> None:
-        known = {name.casefold() for name in self.streams}
+        streams = {name.casefold() for name in self.streams}
         for name in (name for query in self.queries.values() for name in query.inputs):
-            if name.casefold() not in known:
-                given = ", ".join(map(repr, self.streams)) or "none"
+            if name.casefold() not in streams:
+                names = ", ".join(map(repr, self.streams)) or "none"
                 raise Misuse(
                     f"the query reads the stream {name!r}, but the streams given are"
-                    f" {given}: add --stream {name}=PATH"
+                    f" {names}: add --stream {name}=PATH"
                 )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from crestline.cli import completion
-from crestline.cli.arguments import pairs, query_text
+from crestline.cli.arguments import QueryArgument, QueryFile, pairs, query_text
 from crestline.cli.engine import choose
 from crestline.cli.errors import Misuse
 
@@ -20,21 +20,15 @@ if TYPE_CHECKING:
 
 
 def run(
-    query: Annotated[
-        str | None,
-        typer.Argument(metavar="QUERY", help="The query, or several with ; between; - is stdin."),
-    ] = None,
-    query_file: Annotated[
-        str | None,
-        typer.Option("--query", metavar="FILE", help="Read the query from FILE, or stdin (-)."),
-    ] = None,
+    query: QueryArgument = None,
+    query_file: QueryFile = None,
     stream: Annotated[
         list[str] | None,
         typer.Option(
             "--stream", "-s", metavar="NAME=PATH",
-            help="What a stream's name stands for: a file, a folder (hive-partitioned, too) or a"
-            " 'glob*' of parquet, csv or json lines, also compressed (.gz, .zst, .bz2, .xz); - is"
-            " stdin. Repeat it for several streams.",
+            help="The data of a stream: a file, a folder (also hive-partitioned) or a 'glob*' of"
+            " parquet, csv or json lines, also compressed (.gz, .zst, .bz2, .xz). - is stdin."
+            " Repeat it for several streams.",
         ),
     ] = None,
     encoding: Annotated[
@@ -50,14 +44,15 @@ def run(
         typer.Option(
             metavar="spark|local",
             autocompletion=completion.engines,
-            help="Where to run: on Spark, or in this process (starts at once). By default on Spark"
-            " where it is installed (the extra 'spark', and Java).",
+            help="Run on Spark, or in this process (starts at once). The default is Spark if the"
+            " extra 'spark' and Java are installed.",
         ),
     ] = None,
     master: Annotated[
         str | None,
         typer.Option(
-            metavar="URL", help="Spark's master, such as spark://host:7077; else all cores here."
+            metavar="URL",
+            help="Spark's master, such as spark://host:7077. The default is all cores here.",
         ),
     ] = None,
     conf: Annotated[
@@ -71,15 +66,16 @@ def run(
         str | None,
         typer.Option(
             "--out", "-o", metavar="PATH",
-            help="Write the results to a .jsonl, .csv or .parquet file. Several queries with"
-            " different columns: put {query} into the name, or name a folder, which gets a parquet"
-            " file for each.",
+            help="Write the results to a .jsonl, .csv or .parquet file. For several queries with"
+            " different columns, put {query} into the name, or name a folder, which gets one"
+            " parquet file per query.",
         ),
     ] = None,
     rejects: Annotated[
         str | None,
         typer.Option(
-            metavar="PATH", help="Write the records that were set aside, with reasons, likewise."
+            metavar="PATH",
+            help="Write the records that were set aside, with reasons, to such a file.",
         ),
     ] = None,
     strict: Annotated[
@@ -90,7 +86,7 @@ def run(
         bool,
         typer.Option(
             "--audit",
-            help="Run an exact query beside each approximate one and tell the precision it had"
+            help="Run an exact query beside each approximate one and report its precision"
             " (with --engine local).",
         ),
     ] = False,
@@ -98,38 +94,38 @@ def run(
         bool,
         typer.Option(
             "--json",
-            help="The summary as JSON: on stdout with --out; without it, stdout gets the rows as"
-            " json lines and stderr the summary.",
+            help="Print the summary as JSON. With --out it goes to stdout. Without --out, stdout"
+            " gets the rows as json lines, and stderr the summary.",
         ),
     ] = False,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="No progress, no summary.")
     ] = False,
     show: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Rows shown on a terminal at most; 0: all.")
+        int, typer.Option(min=0, metavar="N", help="Show at most N rows on a terminal; 0: all.")
     ] = 40,
     follow: Annotated[
         bool,
         typer.Option(
             "--follow", "-f",
-            help="Go on as files are added to the stream's folder, or lines to the file, until"
-            " Ctrl-C.",
+            help="Keep reading as files are added to the stream's folder, or lines to the file,"
+            " until Ctrl-C.",
         ),
     ] = False,
     checkpoint: Annotated[
         str | None,
         typer.Option(
             metavar="FOLDER",
-            help="With --follow: remember here how far the run has come. The same command goes on"
-            " from there, also after a crash. Without it nothing is remembered.",
+            help="With --follow: save the progress here. The same command resumes from there, also"
+            " after a crash. Without it nothing is saved.",
         ),
     ] = None,
     trigger: Annotated[
         str | None,
         typer.Option(
             metavar="TIME", autocompletion=completion.triggers,
-            help="With --follow: look for what is new every '5 seconds', '500 ms' ...;"
-            " available-now takes what is there and stops. By default every second.",
+            help="With --follow: look for new data every '5 seconds', '500 ms' ... The default is"
+            " every second. available-now reads what is there and stops.",
         ),
     ] = None,
     files_per_round: Annotated[
@@ -140,23 +136,23 @@ def run(
     """Run a query over files, once or for as long as they grow.
 
     Without --out, a terminal shows a table of the first and last rows.
-    Anything else, such as a pipe, gets all rows, separated by tabs, below the
-    column names (tabs and line ends inside values as \\t and \\n, NULL as
-    nothing). A summary goes to stderr.
+    Anything else, such as a pipe, gets the column names and all rows, with
+    values separated by tabs. Inside values, tabs and line ends are written as
+    \\t and \\n. NULL is empty. A summary goes to stderr.
 
-    Output files appear when they are complete: a run that fails leaves none,
-    and old files as they were. They cannot be where the streams are read from.
-    Times in text files are ISO 8601 in UTC.
+    Output files appear when they are complete. A run that fails leaves none,
+    and does not change old files. They cannot be where the streams are read
+    from. Times in text files are ISO 8601 in UTC.
 
-    With --follow a terminal shows the current top k instead. A single csv or
-    json lines file is followed as tail -f does, in this process; of a folder
-    each file is read once. --out names a folder: it gets a part file for each
-    round that has rows, in the format of its extension, parquet if it has none
-    (several queries: a folder each inside, or by {query} in the name). With
-    --checkpoint every row is in the parts once, whatever happens. Ctrl-C ends
-    the run with exit code 0. Write new files under a name that begins with a
-    dot and rename them when they are complete: a file is read as soon as it is
-    seen.
+    With --follow, a terminal shows the current top k. A single csv or json
+    lines file is followed like tail -f, in this process. Each file of a folder
+    is read once. --out names a folder. It gets one part file for each round
+    that has rows, in the format of its extension, or as parquet. Several
+    queries get one folder each inside, or by {query} in the name. With
+    --checkpoint every row is in the parts exactly once, whatever happens.
+    Ctrl-C ends the run with exit code 0. A file is read as soon as it is seen:
+    write new files under a name that begins with a dot, and rename them when
+    they are complete.
 
     \b
     [bold]Examples[/]
@@ -218,7 +214,7 @@ def _check_options(
 
 
 def _only_here(streams: dict[str, str], follow: bool, option: str | None) -> str:
-    """Why Spark cannot do what was asked, if so."""
+    """Return why Spark cannot do what was asked, or an empty text."""
     from crestline.sources.growing import grows_by_lines
 
     if option is not None:
@@ -251,7 +247,7 @@ def _tell(summary: RunSummary, request: Request) -> None:
 
     if request.as_json and request.out is not None:
         print(json.dumps(summary.as_dict(), indent=2))
-    elif not request.quiet:  # both tell the warnings too
+    elif not request.quiet:  # the summary includes the warnings
         if request.as_json:
             print(json.dumps(summary.as_dict(), indent=2), file=sys.stderr)
         else:

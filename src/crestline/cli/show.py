@@ -1,4 +1,4 @@
-"""Results on a terminal: a table that shows the first and the last rows of a long result."""
+"""Results on a terminal: a table with the first and the last rows of a long result."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from rich.text import Text
 from crestline.core.display import cell, column_values, is_number
 
 
-class Shown:
-    """Collects what a terminal will show of one query's rows; never holds more than that."""
+class ResultTable:
+    """Collects the rows of one query that a terminal will show, and no others."""
 
     def __init__(self, name: str, limit: int) -> None:
-        """``limit`` rows at most, half of them from the end; 0 means all."""
+        """Show at most ``limit`` rows, half of them from the end; 0 means all."""
         self.name, self.total = name, 0
         self._all = limit == 0
         self._head_limit = (limit + 1) // 2
@@ -38,7 +38,7 @@ class Shown:
             self._tail += _rows(rest.slice(max(0, rest.num_rows - self._tail.maxlen)))
 
     def close(self) -> None:
-        """Nothing to do: a table is shown when asked for."""
+        """Do nothing: ``print`` shows the table."""
 
     @property
     def hidden(self) -> int:
@@ -49,17 +49,17 @@ class Shown:
             console.print(Text(f"{self.name}: no result rows"))
             return
         table = Table(title=Text(self.name, "bold"), title_justify="left")
-        places = [i for i, name in enumerate(self._columns) if name != "query"]
-        for i in places:
+        indices = [i for i, name in enumerate(self._columns) if name != "query"]
+        for i in indices:
             table.add_column(Text(self._columns[i]), justify="right" if self._right[i] else "left")
-        # A new moment begins a new group of rows. Selected columns may have names like these, too.
+        # A new moment begins a new group of rows. Selected columns may have the same names.
         group = 1 if self._columns[1] == "at" else self._columns.index("window_end")
-        self._add(table, self._head, places, group)
+        self._add(table, self._head, indices, group)
         if self.hidden:
             table.add_section()
-            table.add_row(*["..." for _ in places], style="dim")
+            table.add_row(*["..." for _ in indices], style="dim")
             table.add_section()
-        self._add(table, list(self._tail), places, group)
+        self._add(table, list(self._tail), indices, group)
         console.print(table)
         if self.hidden:
             note = (
@@ -69,15 +69,15 @@ class Shown:
             console.print(Text(note, "dim"), soft_wrap=True)
 
     @staticmethod
-    def _add(table: Table, rows: list[tuple[Any, ...]], places: list[int], group: int) -> None:
+    def _add(table: Table, rows: list[tuple[Any, ...]], indices: list[int], group: int) -> None:
         for number, row in enumerate(rows):
             if number and row[group] != rows[number - 1][group]:
                 table.add_section()
-            table.add_row(*[Text(cell(row[i])) for i in places])
+            table.add_row(*[Text(cell(row[i])) for i in indices])
 
 
 def _rows(table: pa.Table) -> list[tuple[Any, ...]]:
     return list(zip(*map(column_values, table.columns), strict=True))
 
 
-__all__ = ["Shown"]
+__all__ = ["ResultTable"]

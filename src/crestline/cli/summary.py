@@ -1,4 +1,4 @@
-"""What a run tells at its end: what came in, what became of it, what was kept, how long it took."""
+"""The summary at the end of a run: rows in and out, rejects, records kept, time."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ _HINTS = {
     "not a timestamp": "The column behind ON is text: write times like 2024-01-31T12:00:00Z.",
     "not a well-formed line": "Look at how the file begins: its first lines set the columns.",
 }
-#: Of more queries than this only the first are told one by one.
+#: With more queries than this, only the first ones get lines of their own.
 _EACH = 6
 
 
 @dataclass(frozen=True, slots=True)
 class QuerySummary:
-    """The end of one query's run; ``seconds`` by the wall clock, reading and writing included."""
+    """The summary of one query; ``seconds`` are wall clock time with reading and writing."""
 
     query: str
     metrics: Metrics
     seconds: float
     output: str | None = None
-    #: A run that went on from a checkpoint counts what came before too, but not its time.
+    #: Whether the run resumed from a checkpoint. Then the counts include what came before it.
     resumed: bool = False
 
     @property
@@ -52,11 +52,11 @@ class QuerySummary:
 
     def as_dict(self) -> dict[str, Any]:
         """For ``--json``; ``engine_seconds`` leaves out reading and writing files."""
-        known = self.metrics.as_dict()
-        known["engine_seconds"] = round(known.pop("seconds"), 6)
+        counts = self.metrics.as_dict()
+        counts["engine_seconds"] = round(counts.pop("seconds"), 6)
         return {
             "query": self.query,
-            **known,
+            **counts,
             "seconds": round(self.seconds, 6),
             "rows_per_second": None if self.resumed else round(self.rows_per_second),
             "output": self.output,
@@ -64,62 +64,64 @@ class QuerySummary:
         }
 
     def lines(self) -> list[tuple[str, str]]:
-        """What is worth a line, by name."""
-        known = self.metrics
+        """The lines of the summary: name and text."""
+        metrics = self.metrics
         since = " since the checkpoint began" if self.resumed else ""
-        found = [("rows in", f"{known.rows_in:,}{since}")]
-        if known.rows_filtered:
-            found.append(("left out", f"{known.rows_filtered:,} by WHERE"))
-        if known.rows_late:
-            found.append(("late", f"{known.rows_late:,}"))
-        bad = {reason: count for reason, count in known.rejected.items() if reason != "late"}
+        lines = [("rows in", f"{metrics.rows_in:,}{since}")]
+        if metrics.rows_filtered:
+            lines.append(("left out", f"{metrics.rows_filtered:,} by WHERE"))
+        if metrics.rows_late:
+            lines.append(("late", f"{metrics.rows_late:,}"))
+        bad = {reason: count for reason, count in metrics.rejected.items() if reason != "late"}
         if bad:
             reasons = ", ".join(f"{reason} {count:,}" for reason, count in bad.items())
-            found.append(("set aside", f"{aside(known):,}: {reasons}"))
-        found.append(("result rows", f"{known.result_rows:,}"))
-        if known.rules_above_one:
-            results = f"{known.rules_above_one:,} result{'s' if known.rules_above_one > 1 else ''}"
-            found.append(
+            lines.append(("set aside", f"{aside(metrics):,}: {reasons}"))
+        lines.append(("result rows", f"{metrics.result_rows:,}"))
+        if metrics.rules_above_one:
+            results = (
+                f"{metrics.rules_above_one:,} result{'s' if metrics.rules_above_one > 1 else ''}"
+            )
+            lines.append(
                 ("rules above 1", f"in {results} the probabilities of records with the same"
                                   " EXCLUSIVE BY value add up to more than 1: check that column and"
                                   " the probabilities")
             )  # fmt: skip
-        if known.partitions:
-            found.append(("partitions", f"{known.partitions:,}"))
-        found.append(("records kept", known.kept_text()))
-        if (bound := known.approximation) and "bound" in bound:
-            found.append(("bound", f"{bound['bound']}, {bound['holds']}"))
+        if metrics.partitions:
+            lines.append(("partitions", f"{metrics.partitions:,}"))
+        lines.append(("records kept", metrics.kept_text()))
+        if (bound := metrics.approximation) and "bound" in bound:
+            lines.append(("bound", f"{bound['bound']}, {bound['holds']}"))
             if "switches" in bound:
-                found.append(
+                lines.append(
                     ("answering", f"{bound['answering']}; {bound['switches']:,} switches,"
                                   f" {bound['answered_exactly']:,} records answered exactly")
                 )  # fmt: skip
-        found += precision(known.approximation)
-        told = known.rows_in and not self.resumed
-        speed = f" ({self.rows_per_second:,.0f} rows/s)" if told else ""
-        found.append(("time", f"{self.seconds:,.2f} s{speed}"))
+        lines += precision(metrics.approximation)
+        timed = metrics.rows_in and not self.resumed
+        speed = f" ({self.rows_per_second:,.0f} rows/s)" if timed else ""
+        lines.append(("time", f"{self.seconds:,.2f} s{speed}"))
         if self.output is not None:
-            found.append(("written to", self.output))
-        return found
+            lines.append(("written to", self.output))
+        return lines
 
     def hint(self) -> str | None:
-        """A sentence where the counts tell that something is not as it was meant."""
-        known = self.metrics
-        taken = known.rows_in - known.rows_filtered
-        if not known.rows_in:
+        """Advice if the counts look wrong."""
+        metrics = self.metrics
+        taken = metrics.rows_in - metrics.rows_filtered
+        if not metrics.rows_in:
             return "The stream holds no records."
         if not taken:
             return "WHERE lets no record through."
-        for reason, count in known.rejected.items():
+        for reason, count in metrics.rejected.items():
             if count == taken:
                 advice = _HINTS.get(reason, "")
                 return f"Every record was set aside: {reason}. {advice}".rstrip()
-        return many_late(known)
+        return many_late(metrics)
 
 
 def precision(approximation: dict[str, Any]) -> list[tuple[str, str]]:
-    """What is known of the precision of an approximate answer."""
-    found = []
+    """Return lines about the precision of an approximate answer."""
+    lines = []
     if "expected_precision" in approximation:
         expected, compared = approximation["expected_precision"], approximation["compared"]
         text = "unknown: too few objects were in the control group (see --audit)"
@@ -127,7 +129,7 @@ def precision(approximation: dict[str, Any]) -> list[tuple[str, str]]:
             text = (
                 f"about {expected:.0%} to be expected, by a control group of {compared:,} objects"
             )
-        found.append(("precision", text))
+        lines.append(("precision", text))
     if "audited_results" in approximation:
         results = approximation["audited_results"]
         text = f"no results in {results:,}"
@@ -136,22 +138,22 @@ def precision(approximation: dict[str, Any]) -> list[tuple[str, str]]:
                 f"{approximation['audited_precision']:.1%} of {results:,} exact results was shown;"
                 f" scores differ by {approximation['audited_error']:.3g} on average"
             )
-        found.append(("audit", text))
-    return found
+        lines.append(("audit", text))
+    return lines
 
 
 def aside(metrics: Metrics) -> int:
-    """Bad records; late ones are counted apart."""
+    """Count the bad records without the late ones."""
     return sum(count for reason, count in metrics.rejected.items() if reason != "late")
 
 
-#: Seconds of compiling that get a line.
+#: Seconds of compiling from which the summary mentions it.
 _WORTH_TELLING = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """The end of a run; ``rounds`` and what follows are told of one that followed its stream."""
+    """The summary of a run. ``rounds`` and ``checkpoint`` are for a run that follows a stream."""
 
     engine: str
     queries: list[QuerySummary]
@@ -162,51 +164,51 @@ class RunSummary:
     checkpoint: str | None = None
     #: Which columns had to widen, and what else a reader should know.
     notes: tuple[str, ...] = ()
-    #: Seconds in which kernels were compiled or loaded; no query's time counts them.
+    #: Seconds in which kernels were compiled or loaded. The time of queries leaves them out.
     compiling: float = 0.0
-    #: Why this engine, where none was named.
+    #: Why this engine was chosen, if none was named.
     why: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """For ``--json``."""
-        known: dict[str, Any] = {"engine": self.engine}
+        fields: dict[str, Any] = {"engine": self.engine}
         if self.why:
-            known["engine_chosen"] = self.why
+            fields["engine_chosen"] = self.why
         if self.notes:
-            known["notes"] = list(self.notes)
+            fields["notes"] = list(self.notes)
         if self.compiling:
-            known["compiling_seconds"] = round(self.compiling, 6)
+            fields["compiling_seconds"] = round(self.compiling, 6)
         if self.where:
-            known["master"] = self.where
+            fields["master"] = self.where
         if self.rounds is not None:
-            known |= {"rounds": self.rounds, "checkpoint": self.checkpoint}
+            fields |= {"rounds": self.rounds, "checkpoint": self.checkpoint}
         return {
-            **known,
+            **fields,
             "queries": [summary.as_dict() for summary in self.queries],
             "rejects": self.rejects,
         }
 
     def lines(self) -> list[tuple[str, str]]:
-        found = [("note", note) for note in self.notes]
+        lines = [("note", note) for note in self.notes]
         if self.compiling >= _WORTH_TELLING:
-            found.append(
+            lines.append(
                 ("compiling", f"{self.compiling:.1f} s, once; it is not in the time above")
             )
         started = f" (started in {self.started_in:.1f} s)" if self.started_in is not None else ""
         engine = "local, in this process" if self.engine == "local" else f"Spark, {self.where}"
         why = f"; {self.why}" if self.why else ""
-        found.append(("engine", engine + started + why))
+        lines.append(("engine", engine + started + why))
         if self.rounds is not None:
-            found.append(("rounds", f"{self.rounds:,}"))
+            lines.append(("rounds", f"{self.rounds:,}"))
             if self.checkpoint is not None:
-                found.append(("remembered in", f"{self.checkpoint}: the same command goes on"))
-        return found
+                lines.append(("remembered in", f"{self.checkpoint}: the same command goes on"))
+        return lines
 
     def warnings(self) -> list[str]:
-        """What must not be overlooked; with several queries, by their names."""
-        found = {each.query: many_late(each.metrics) for each in self.queries}
-        several = len(found) > 1
-        return [f"{name}: {said}" if several else said for name, said in found.items() if said]
+        """Warnings that a user must see; with several queries, with their names."""
+        late = {each.query: many_late(each.metrics) for each in self.queries}
+        several = len(late) > 1
+        return [f"{name}: {text}" if several else text for name, text in late.items() if text]
 
     def hint(self) -> str | None:
         if self.rounds == 0:
@@ -235,12 +237,12 @@ def print_summary(run: RunSummary, console: Console) -> None:
 
 
 def _print_many(run: RunSummary, console: Console) -> None:
-    """Of many queries what they have in common, and a line for each of the first few."""
+    """Print one line for each of the first queries, and totals."""
     width = max(len(summary.query) for summary in run.queries[:_EACH])
     for summary in run.queries[:_EACH]:
-        known = summary.metrics
-        told = f"{known.result_rows:>12,} result rows, {known.kept_text()}"
-        console.print(Text.assemble((f"{summary.query:<{width}}  ", "bold"), told), soft_wrap=True)
+        metrics = summary.metrics
+        text = f"{metrics.result_rows:>12,} result rows, {metrics.kept_text()}"
+        console.print(Text.assemble((f"{summary.query:<{width}}  ", "bold"), text), soft_wrap=True)
     console.print(Text(f"and {len(run.queries) - _EACH:,} queries more", "dim"))
     # Queries on several streams or with several filters count their own records.
     longest = max(run.queries, key=lambda summary: summary.metrics.rows_in)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from crestline.cli.watch import move
+from crestline.cli.live_table import move
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,7 +27,7 @@ class Trade:
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class TopTrades:
     """The top trades, best first, of the window that ends at ``end``."""
 
     end: datetime
@@ -37,28 +37,28 @@ class Snapshot:
         return self.trades.index(trade) + 1 if trade in self.trades else None
 
 
-def snapshots(table: pa.Table) -> list[Snapshot]:
-    """The results in a table of result rows, in order."""
-    found: dict[datetime, list[Trade]] = {}
+def top_trades(table: pa.Table) -> list[TopTrades]:
+    """Read the results from a table of result rows, in order."""
+    by_end: dict[datetime, list[Trade]] = {}
     for row in table.to_pylist():
         trade = Trade(row["ts"], row["symbol"], row["price"], row["size"])
-        found.setdefault(row["window_end"], []).append(trade)
-    return [Snapshot(end, tuple(trades)) for end, trades in found.items()]
+        by_end.setdefault(row["window_end"], []).append(trade)
+    return [TopTrades(end, tuple(trades)) for end, trades in by_end.items()]
 
 
-def moved(rank: int, trade: Trade, before: Snapshot | None) -> str:
-    """How a trade came to its rank.
+def moved(rank: int, trade: Trade, before: TopTrades | None) -> str:
+    """Write how a trade came to its rank.
 
     >>> when = datetime(2024, 1, 1)
     >>> a, b = Trade(when, "A", 2.0, 100), Trade(when, "B", 1.0, 100)
-    >>> [moved(1, trade, Snapshot(when, (b, a))) for trade in (a, b)]
+    >>> [moved(1, trade, TopTrades(when, (b, a))) for trade in (a, b)]
     ['▲ 1', '']
     """
     return "" if before is None else move(rank, before.rank(trade))[0]
 
 
-def plain_view(now: Snapshot, before: Snapshot | None) -> str:
-    """The result as lines of text."""
+def plain_view(now: TopTrades, before: TopTrades | None) -> str:
+    """Write the result as lines of text."""
     lines = [f"top 10 trades of the last minute, at {now.end:%H:%M:%S}"]
     for rank, trade in enumerate(now.trades, 1):
         lines.append(
@@ -68,4 +68,4 @@ def plain_view(now: Snapshot, before: Snapshot | None) -> str:
     return "\n".join(lines)
 
 
-__all__ = ["Snapshot", "Trade", "moved", "plain_view", "snapshots"]
+__all__ = ["TopTrades", "Trade", "moved", "plain_view", "top_trades"]

@@ -1,46 +1,82 @@
-"""What a query offers to be run on many machines.
+"""The contract between a query and the pipeline that runs it on many machines.
 
-Records are *gathered* where they are read: a fresh instance folds batch after batch and forgets at
-once what cannot matter, so that few records have to be moved. Where their partitions live, an
-instance with a history *merges* what was gathered and reports what falls *due*; between two rounds
-it is nothing but bytes. Whoever keeps to this runs on Spark without the pipeline knowing more.
+Near the source, a fresh instance folds batch after batch and forgets at once what cannot matter, so
+few records have to be moved. Where the state lives, another instance merges what was gathered and
+reports what falls due. Between two rounds it is bytes. Whatever keeps this contract runs on Spark,
+and the pipeline needs to know no more about it.
 
-An instance that has gathered and reported nothing and the table it gives away are the same thing:
-merging that table continues from both. Merging in any order gives the same state, as the records
-carry their order of arrival with them.
+A gathered table holds all that its instance has learned: merging the table is the same as
+continuing from the instance. Records carry their order of arrival, so tables may be merged in any
+order.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import pyarrow as pa
 
 Records_contra = TypeVar("Records_contra", contravariant=True)
 
 
+class Counts(Protocol):
+    """What an instance has counted since its beginning."""
+
+    rows_late: int
+    #: The LATENESS that no record would have been late with, in microseconds.
+    lateness_needed: int
+    partitions: int
+    kept: int
+    kept_peak: int
+    rules_above_one: int
+    seconds: float
+    approximation: dict[str, Any]
+
+
 class Distributed(Protocol[Records_contra]):
-    """The part of a query's work that falls to one machine."""
+    """The part of a query's work that one machine does."""
+
+    # -- near the source ----------------------------------------------------------------------
 
     def fold(self, records: Records_contra) -> None:
-        """Near the source: take a batch in, keep what can still matter, report nothing."""
+        """Take a batch in, keep what can still matter, report nothing."""
 
     def gathered(self) -> pa.Table:
-        """Near the source: the records that were kept, with all that is needed of them."""
+        """Return the records that were kept, with all that merging needs."""
+
+    # -- where the state lives ----------------------------------------------------------------
 
     def merge(self, gathered: pa.Table) -> None:
-        """Add what was gathered elsewhere; records whose result is out already are late."""
+        """Add what was gathered elsewhere. Records before ``late_before`` are late."""
 
     def due(self, latest: int | None) -> Iterator[tuple[str, pa.Table]]:
-        """The result rows, by query, that fall due once ``latest`` is the largest event time of
-        all."""
+        """Yield the result rows, by query, that fall due once ``latest`` is the largest event
+        time."""
+
+    def push(self, records: Records_contra) -> Iterator[tuple[str, pa.Table]]:
+        """Take records in their order of arrival, instead of merging; yield the result rows, by
+        query, that fall due."""
 
     def finish(self) -> Iterator[tuple[str, pa.Table]]:
-        """The end of a bounded stream: the result rows, by query, that are still due."""
+        """End a bounded stream; yield the result rows, by query, that are still due."""
+
+    @property
+    def latest(self) -> int:
+        """The largest event time so far."""
+
+    @property
+    def late_before(self) -> int:
+        """Records before this time belong to results that are out."""
+
+    @property
+    def metrics(self) -> Counts:
+        """The counts so far."""
+
+    # -- between rounds -----------------------------------------------------------------------
 
     def to_bytes(self) -> bytes:
-        """All there is to know, versioned and checked; never a pickle."""
+        """Return the whole state, versioned and checked; never a pickle."""
 
     def from_bytes(self, state: bytes) -> Self:
-        """An instance for the same query that continues from ``to_bytes()``."""
+        """Return an instance for the same query that continues from ``to_bytes()``."""

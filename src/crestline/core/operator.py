@@ -1,14 +1,14 @@
-"""What every operator offers, and what it reports.
+"""What every operator offers.
 
 An operator sees records as numbers: a score (larger is better), an integer that breaks ties (larger
-is better), a time, a partition and an id. It never sees the columns of a record; whoever drives it
-keeps those, for the ids in ``ids()`` only.
+is better), a time, a partition and an id. It never sees the columns of a record; its driver
+(``runtime.candidates``) keeps those, for the ids in ``ids()`` only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, runtime_checkable
 
 from crestline.core.batch import Batch
 from crestline.core.snapshots import Snapshots
@@ -43,16 +43,17 @@ class Operator(Protocol):
         """The ids of the records that are kept; all others may be forgotten."""
 
     def rename(self, places: Ints) -> None:
-        """From now on the record with id i is known as ``places[i]``."""
+        """Give the record with id i the id ``places[i]``."""
 
     def set_ties(self, ties: Ints) -> None:
-        """Break ties by ``ties[id]`` from now on: larger first."""
+        """Break ties by ``ties[id]``: larger first."""
 
     def live_partitions(self) -> Bools | None:
-        """Which partitions hold anything, if the others begin anew with their next record."""
+        """Which partitions hold anything. None if the others cannot be forgotten, since they do
+        not start afresh with their next record."""
 
     def keep_partitions(self, kept: Ints) -> None:
-        """Forget all partitions but these, which are numbered anew in this order."""
+        """Forget all partitions but these, which get new codes in this order."""
 
     def notes(self) -> dict[str, Any]:
         """What a user should know of the answers; nothing, if they are exact."""
@@ -68,12 +69,13 @@ class Operator(Protocol):
         """Assert the invariants that the module lists."""
 
 
+@runtime_checkable
 class UncertainOperator(Operator, Protocol):
     """A continuous top-k over records that exist with a probability only.
 
-    Which of two equal scores ranks higher decides what may be forgotten, and whoever drives the
-    operator knows that later than the scores: so a record waits until ``prune``, unless it cannot
-    matter whichever way ties are broken.
+    Which of two equal scores ranks higher decides what may be forgotten, and the driver knows that
+    later than the scores. So a record waits until ``prune``, unless it cannot matter whichever way
+    ties are broken.
     """
 
     #: Results so far in which the probabilities of a rule added up to more than 1.
@@ -81,16 +83,17 @@ class UncertainOperator(Operator, Protocol):
 
     @property
     def crowded(self) -> bool:
-        """Whether so many records wait that ``prune`` is worth its while."""
+        """Whether so many records wait that ``prune`` pays."""
 
     def prune(self) -> None:
         """Forget what cannot matter any more; ties have been set for all of ``ids()``."""
 
     def set_codes(self, rule: Ints, group: Ints) -> None:
-        """From now on the record with id i belongs to ``rule[i]`` and to ``group[i]``: rules and
-        groups were numbered anew."""
+        """Let the record with id i belong to ``rule[i]`` and to ``group[i]``: rules and groups have
+        new numbers."""
 
 
+@runtime_checkable
 class ObjectOperator(Operator, Protocol):
     """A continuous top-k over objects whose values arrive piecemeal.
 
@@ -103,10 +106,10 @@ class ObjectOperator(Operator, Protocol):
     instances: int
 
     def set_streams(self, order: Ints) -> None:
-        """The streams known by now, in the order in which their values are added up."""
+        """Set the streams known so far, in the order in which their values are added up."""
 
     def take_repeats(self) -> Ints:
-        """The ids of records that were repeats, and count nowhere, since the last call."""
+        """Return the ids of records since the last call that were repeats, and count nowhere."""
 
     def prune(self) -> None:
         """Forget what cannot matter any more."""

@@ -103,12 +103,16 @@ class Snapshots:
         none = np.empty(0, np.int64)
         return cls(none, none, np.zeros(1, np.int64), none, np.empty(0))
 
-    def latest_of(self, partition: int) -> Ints:
-        """The ids of the partition's last snapshot, best first."""
-        places = np.flatnonzero(self.partition == partition)
-        if len(places) == 0:
+    def latest_of(self, partition: int, number: int | None = None) -> Ints:
+        """Return the ids of the partition's last snapshot, best first; with ``number``, of those of
+        this query."""
+        wanted = self.partition == partition
+        if number is not None:
+            wanted &= (0 if self.ask is None else self.ask) == number
+        indices = np.flatnonzero(wanted)
+        if len(indices) == 0:
             return np.empty(0, np.int64)
-        last = places[np.argmax(self.end[places])]
+        last = indices[np.argmax(self.end[indices])]
         return self.id[self.offset[last] : self.offset[last + 1]]
 
     def __len__(self) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from crestline.core.operator import Operator
 from crestline.core.sentinels import LONG_AGO
@@ -68,8 +68,13 @@ class Agenda(Protocol):
         """The last execution for a bounded stream whose last event is at ``latest``."""
 
 
+@runtime_checkable
 class SharedOperator(Operator, Protocol):
     """An operator that answers several asks, which may come and go."""
+
+    @property
+    def agenda(self) -> Agenda | None:
+        """When asks are answered; None where their slides say it."""
 
     def finish(self, latest: int) -> Iterator[Snapshots]:
         """The end of a bounded stream whose last event is at ``latest``: every ask is answered up

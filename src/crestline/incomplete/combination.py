@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import isfinite
+from typing import Any, Self
+
+import numpy as np
 
 from crestline.core.errors import CrestlineError
-from crestline.kernels.incomplete.combine import AVG, MAX, MIN, SUM, WEIGHTED_SUM, Rule
+from crestline.kernels.incomplete.combine import AVG, MAX, MIN, SUM, WEIGHTED_SUM, ScoreRule
+from crestline.types import Ints
 
 _FUNCTIONS = {"SUM": SUM, "AVG": AVG, "MIN": MIN, "MAX": MAX, "WEIGHTED_SUM": WEIGHTED_SUM}
-#: Streams are remembered as the bits of an integer.
+#: Sets of streams are the bits of an integer.
 MOST_STREAMS = 62
 
 
@@ -17,13 +21,13 @@ MOST_STREAMS = 62
 class Combination:
     """``COMBINE`` in numbers.
 
-    ``streams`` is None if it is not known beforehand how many there are. A stream without a value
-    counts ``low`` (0 if no range is given). With ``repeats``, up to ``at_most`` values of an object
-    on a stream are made one; without, there is one at most. With ``once``, an object that is in the
-    window is not seen on a stream again even when its value there has left.
+    ``streams`` is None if the number of streams is not declared. A stream without a value counts
+    ``low`` (0 if no range is declared). With ``repeats``, up to ``at_most`` values of an object on
+    a stream become one; without, there is at most one. With ``once``, an object that is in the
+    window does not return to a stream, even when its value there has left.
 
-    >>> Combination("SUM", streams=3, low=0.0, high=1.0).rule().missing
-    0.0
+    >>> Combination("SUM", streams=3, low=-1.0, high=1.0).missing
+    -1.0
     """
 
     function: str
@@ -63,7 +67,7 @@ class Combination:
 
     @property
     def missing(self) -> float:
-        """What a stream without a value counts."""
+        """The value of a stream without a value."""
         return 0.0 if self.low is None else self.low
 
     @property
@@ -73,15 +77,24 @@ class Combination:
             return False
         return self.repeats != "SUM" or self.low >= 0
 
-    def rule(self) -> Rule:
-        """How values are combined, for kernels."""
-        return Rule(
+    def rule(self, order: Ints) -> ScoreRule:
+        """Return how values are combined, for kernels; streams are added in this order."""
+        return ScoreRule(
             _FUNCTIONS[self.function],
             _FUNCTIONS[self.repeats or "SUM"],
             self.at_most,
-            self.missing,
+            float(self.missing),
             float("-inf") if self.low is None else float(self.low),
             float("inf") if self.high is None else float(self.high),
             self.streams is not None,
             self.once,
+            order,
+            np.asarray(self.weights, np.float64),
         )
+
+    def state(self) -> dict[str, Any]:
+        return asdict(self) | {"weights": list(self.weights)}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        return cls(**(state | {"weights": tuple(state["weights"])}))

@@ -1,11 +1,11 @@
-"""A control group: what an approximate answer misses, measured on a few objects as it goes.
+"""A control group: what an approximate answer misses, measured on a sample of objects.
 
-Of the objects whose keys fall into a small class, all values are kept. Now and then their scores,
-which are exact, are held against the answer: an object that scores more than the k-th shown but is
-not known with that score was missed. If one object in four is in the group, each that was missed
-stands for four. On average over time, so many were missed above each rank shown: that tells down to
-which rank those shown are among the k best. Comparisons soon after one another are much the same,
-so nothing is told before about ten different ones of the k best must have been in the group.
+All values of the objects in a small sample are kept, so their scores are exact. From time to time
+they are compared with the answer. An object is missed if it scores more than the k-th one shown but
+is not stored with that score. If one object in four is in the sample, each missed one stands for
+four. The mean number of objects missed above each rank tells down to which rank the objects shown
+are among the k best. Comparisons at nearly the same time are nearly the same, so there is no result
+before about ten different objects of the k best must have been in the group.
 """
 
 from __future__ import annotations
@@ -13,25 +13,22 @@ from __future__ import annotations
 import numpy as np
 
 from crestline.core.sentinels import LONG_AGO
-from crestline.incomplete.part import Part
-from crestline.kernels.incomplete.combine import Rule, Terms
-from crestline.kernels.incomplete.control import in_class, missing
-from crestline.kernels.incomplete.observations import (
-    DONE,
-    KTH,
-    NUMBERS,
+from crestline.incomplete.store import ObjectStore
+from crestline.kernels.common.snapshot_buffer import new_buffer
+from crestline.kernels.incomplete.answers import NUMBERS
+from crestline.kernels.incomplete.control import in_sample, missed_scores
+from crestline.kernels.incomplete.store import (
+    KTH_SCORE,
     SHOWN,
     Arrivals,
-    Setting,
-    Told,
+    ObjectQuery,
     chosen,
-    run,
 )
 from crestline.types import Floats
 
-#: The group is made smaller when it has more values than are kept, and this many.
+#: The sample is made smaller when it holds more values than the operator, and this many.
 _FEW = 256
-#: So many different objects of the answers must have been in the group for it to tell anything.
+#: This many different objects of the answers must have been in the group before it has a result.
 _ENOUGH = 10.0
 
 
@@ -39,73 +36,65 @@ class ControlGroup:
     """The control group of one partition."""
 
     def __init__(self) -> None:
-        self.level = 0  # of how many objects one is in the group, as a power of two
-        self.missed = np.zeros(0)  # how many, by the rank below them, all comparisons together
+        self.level = 0  # one in ``2 ** level`` objects is in the sample
+        self.missed = np.zeros(0)  # by the rank below them, the sum of all comparisons
         self.compared = 0
-        self.objects = 0.0  # of the k best, how many have probably been in the group
-        self._done: int | None = None  # the step at which it last compared
-        self._part: Part | None = None
-        self._full_from: int | None = None  # the position from which on nothing is missing in it
+        self.objects = 0.0  # how many of the k best have probably been in the sample
+        self._last_compared: int | None = None  # a step
+        self._sample: ObjectStore | None = None
+        self._complete_from: int | None = None  # the step from which the sample lacks nothing
 
     @property
     def values(self) -> int:
         """How many values it keeps."""
-        return 0 if self._part is None else self._part.values
+        return 0 if self._sample is None else self._sample.values
 
-    def follow(
-        self, part: Part, setting: Setting, rule: Rule, terms: Terms, arrivals: Arrivals
-    ) -> None:
+    def follow(self, store: ObjectStore, query: ObjectQuery, arrivals: Arrivals) -> None:
         """Take in what the partition took in, and compare."""
-        streams, until = len(terms.order), int(part.meta[DONE])
-        if self._part is None:
-            self._part = Part(
-                streams, known=rule.known, guarded=False, listed=False, sketched=False
+        sample = self._sample
+        if sample is None:
+            sample = self._sample = ObjectStore(
+                len(query.rule.order),
+                declared=query.rule.declared,
+                guarded=False,
+                listed=False,
+                sketched=False,
             )
-            self._full_from = None
-        mine = self._part
-        some = chosen(arrivals, np.flatnonzero(in_class(arrivals.high, arrivals.low, self.level)))
-        count = len(some.at)
-        alone = setting._replace(counted=False, dated=False, k=1, listed=False)
-        if setting.counted and setting.on_arrival:
-            some = some._replace(at=some.at + 1)
-        mine.reserve(count, streams)
-        nothing: Told = (
-            np.empty((2, 0), np.int64), np.empty(0, np.int64), np.empty((NUMBERS, 0)),
-            np.zeros(2, np.int64),
-        )  # fmt: skip
-        mine.shown, _, _ = run(
-            alone, rule, terms, mine.meta, mine.edge, mine.stored, mine.objects, mine.lists,
-            mine.heaps, mine.table, mine.guard, mine.stamps, some, 0, count, until, mine.shown,
-            nothing, np.empty(count, np.int64),
-        )  # fmt: skip
-        if self._full_from is None:
-            self._full_from = int(part.last) if part.last > LONG_AGO else None
-        elif mine.meta[DONE] >= self._full_from and part.meta[SHOWN] >= setting.k:
-            missed = missing(
-                part.objects, part.table, mine.meta, mine.objects, mine.heaps, float(part.edge[KTH])
-            )
-            self._count(part.shown.numbers[0, : setting.k], missed)
-            self._note_objects(setting, int(mine.meta[DONE]))
-        if mine.values > max(_FEW, part.values):
+            self._complete_from = None
+        rows = np.flatnonzero(in_sample(arrivals.high, arrivals.low, self.level))
+        sampled = chosen(arrivals, rows)
+        if query.counted and query.on_arrival:
+            sampled = sampled._replace(time=sampled.time + 1)
+        alone = query._replace(counted=False, dated=False, k=1, listed=False)
+        sample.run(alone, sampled, slice(0, len(rows)), store.passed, new_buffer(NUMBERS))
+        if self._complete_from is None:
+            self._complete_from = store.empty_from if store.empty_from > LONG_AGO else None
+        elif sample.passed >= self._complete_from and store.meta[SHOWN] >= query.k:
+            kth_score = float(store.thresholds[KTH_SCORE])
+            missed = missed_scores(store.objects, store.table, sample.heaps, kth_score)
+            self._count(store.answer.numbers[0, : query.k], missed)
+            self._note_objects(query, sample.passed)
+        if sample.values > max(_FEW, store.values):
             self.level += 1
-            self._part = self._done = None
+            self._sample = self._last_compared = None
 
     def _count(self, shown: Floats, missed: Floats) -> None:
+        """Add the missed scores to the ranks of the answer below them."""
         if len(self.missed) == 0:
             self.missed = np.zeros(len(shown))
         below = np.searchsorted(-shown, -missed)
         self.missed += np.bincount(below, minlength=len(shown))[: len(shown)] * 2.0**self.level
         self.compared += 1
 
-    def _note_objects(self, setting: Setting, done: int) -> None:
-        """In the time of a window, other objects come to the top."""
-        if self._done is not None and not setting.unbounded:
-            steps = setting.width if setting.on_arrival else setting.width / setting.slide
-            self.objects += (done - self._done) / steps * setting.k / 2.0**self.level
-        self._done = done
+    def _note_objects(self, query: ObjectQuery, step: int) -> None:
+        """Estimate how many objects of the k best are new: within a window all of them change."""
+        if self._last_compared is not None and not query.unbounded:
+            steps = query.width if query.on_arrival else query.width / query.slide
+            self.objects += (step - self._last_compared) / steps * query.k / 2.0**self.level
+        self._last_compared = step
 
     def precision(self) -> float | None:
-        """Which share of the k best was shown, as far as can be told; None: that cannot be told."""
+        """Return the share of the k best that was shown; None if there is no result yet."""
         if self.objects < _ENOUGH:
             return None
         k = len(self.missed)
@@ -114,7 +103,7 @@ class ControlGroup:
         return float(np.interp(k, true_rank, rank)) / k
 
     def state(self) -> Floats:
-        """What was found so far; the group itself is gathered anew."""
+        """Return the result so far; the sample itself is gathered again."""
         return np.concatenate(([self.level, self.compared, self.objects], self.missed))
 
     def restore(self, state: Floats) -> None:

@@ -1,35 +1,36 @@
 """EAA: only what can still matter, by interval dominance (Haghani et al. 2009, section 3.2).
 
-An object with values of different ages will lose them one after the other: each of its values
-stands for an *instance*, the object as it will be when everything older has left. An instance has a
-score now (of its values) and a best score (with the largest value allowed wherever one may still
-come), and both only close in. It is dominated by an object that stays as long and scores more now
-than its best; dominated by k objects, it is forgotten.
+An object with values of different ages loses them one after the other. Each of its values stands
+for an *instance*: the object as it will be when everything older has left. An instance has a score
+now (of its values) and a best score (with the largest value allowed wherever one may still come),
+and the two only approach each other. It is dominated by an object that stays as long and scores
+more now than its best; dominated by k objects, it is forgotten.
 
 What is kept is exactly the k dominance set: no exact algorithm can keep less. The paper counts the
 dominators of each instance as values arrive, in three sorted lists. Here one pass over all
-instances from the newest to the oldest finds who is dominated (``kernels.incomplete.dominance``),
-and it is made whenever a quarter has come anew: O(log k) a value instead of a scan of lists, for
-the same set.
+instances from the newest to the oldest finds the dominated ones (``kernels.incomplete.dominance``).
+A pass is made whenever the stored values have grown by a quarter: O(log k) per value instead of a
+scan of lists, for the same set.
 
-An object may come back to a stream when its value there has left the window: the best score of an
+An object may return to a stream when its value there has left the window: the best score of an
 instance then allows a new value on streams of older ones. With ``once`` it may not, as in the
-paper, and best scores are lower. Values are forgotten, but not that they were seen: a repeat would
-otherwise go unnoticed. That costs a few bytes a value (``kernels.incomplete.guard``); ``trusting``
-saves them.
+paper, and best scores are lower. Of a forgotten value the operator still remembers that it was
+seen: a repeat would otherwise go unnoticed. That costs a few bytes per value
+(``kernels.incomplete.guard``); ``trusting`` saves them.
 
-**Cost**: a search and a heap for each value that comes or goes, and O(log k + streams) for its
-share in the passes. **Keeps** a part of the window that grows with it: linearly, where the interval
-between score and best score does not narrow (Lemma 1 of the paper), else more slowly.
+**Cost**: a search and a heap operation for each value that comes or goes, and O(log k + streams)
+for its share in the passes. **Keeps** a part of the window that grows with it: linearly where the
+interval between score and best score does not narrow (Lemma 1 of the paper), else more slowly.
 
 **Invariants** I1 to I5 of ``incomplete.operator``, and after ``prune`` E1: an instance is kept
 exactly if fewer than k objects dominate it.
 
 >>> import numpy as np
->>> from crestline.core.operator import Sighting
+>>> from crestline.core.batch import Batch, Observations
 >>> from crestline.incomplete import Combination
 >>> operator = EAA(k=1, window=4, slide=1, combination=Combination("MAX", streams=2, low=0, high=9))
->>> _ = operator.observe(np.array([9.0, 9, 1, 8]), sighting=Sighting.of([7, 8, 8, 9], [0, 0, 1, 1]))
+>>> seen = Observations.of(np.array([7, 8, 8, 9]), np.array([0, 0, 1, 1]))
+>>> _ = operator.observe(Batch(np.array([9.0, 9, 1, 8]), observations=seen))
 >>> operator.advance().score.tolist()
 [9.0, 9.0, 9.0, 9.0]
 """
@@ -42,11 +43,10 @@ from typing import ClassVar
 import numpy as np
 
 from crestline.incomplete.operator import IncompleteOperator
-from crestline.incomplete.part import Part
 from crestline.kernels.incomplete.dominance import sweep
 from crestline.types import Floats
 
-#: Values are looked through again when a quarter has come anew, and this many.
+#: A sweep follows when the stored values have grown by a quarter and by this many.
 _FRESH = 64
 _NO_CHANCES = np.empty((0, 0))
 
@@ -57,19 +57,22 @@ class EAA(IncompleteOperator):
     OPTIONS: ClassVar[Mapping[str, float | None]] = {"once": False, "trusting": False}
     forgets = True
 
-    def _piece(self, part: Part) -> int:
-        """So few that what can be forgotten is, in time."""
-        return max(_FRESH, part.swept + part.swept // 4 + _FRESH - part.values)
+    def _piece(self, p: int) -> int:
+        """Return so few records that values are forgotten in time."""
+        return max(_FRESH, self._sweep_above(p) - self._stores[p].values)
 
-    def _forget(self, part: Part, always: bool = False) -> None:
-        if always or part.values > part.swept + part.swept // 4 + _FRESH:
-            rule, chances = self.combination.rule(), self._chances(part)
-            sweep(
-                self._setting, rule, self._terms, part.meta, part.edge, part.stored, part.objects,
-                part.lists, part.heaps, part.table, chances,
-            )  # fmt: skip
-            part.swept = part.values
+    def _sweep_above(self, p: int) -> int:
+        """Return the number of stored values above which a sweep follows."""
+        swept = self._stores[p].swept
+        return swept + swept // 4 + _FRESH
 
-    def _chances(self, part: Part) -> Floats:
-        """How probable it is that an object is seen on one stream, given another; nothing here."""
+    def _forget(self, p: int, always: bool = False) -> None:
+        store = self._stores[p]
+        if always or store.values > self._sweep_above(p):
+            sweep(self._query, store.arrays, self._chances(p))
+            store.swept = store.values
+
+    def _chances(self, p: int) -> Floats:
+        """Return how probable it is that an object of one stream is seen on another; empty: only
+        what is certain counts."""
         return _NO_CHANCES

@@ -23,10 +23,10 @@ from crestline.core.state import pack, unpack
 from crestline.core.unfinished import files
 from crestline.language import Query
 from crestline.local.inputs import batches_for, run_schema
+from crestline.runtime.encoders.uncertain import refuse_rules_above_one
 from crestline.runtime.fitting import joined
 from crestline.runtime.rounds import Checkpoint, Round, Sink, trigger_seconds
 from crestline.runtime.stream_run import StreamRun
-from crestline.runtime.uncertainty import refuse_rules_above_one
 from crestline.sources import Source
 from crestline.sources.growing import Growing, growing
 

@@ -8,76 +8,90 @@ import numpy as np
 
 from crestline.kernels.common.order import is_ascending
 from crestline.kernels.common.sort import sort_runs
-from crestline.types import Floats, Ints
+from crestline.operators.records import Records
+from crestline.types import Bools, Floats, Ints
 
+#: Waiting records are pruned again when they have doubled, but not below this number.
+PRUNE_AT_LEAST = 4096
 #: Runs up to this length are sorted by a kernel.
 _SHORT = 512
 
 
-class Waiting:
-    """Parallel arrays, a record at each place."""
+class Waiting(Records):
+    """Records that wait; ``partition`` is one of their columns."""
 
-    __slots__ = ("id", "pane", "partition", "score", "tie")
+    def __init__(self, **columns: Any) -> None:
+        super().__init__(**columns)
+        #: How many of them there were when they were last pruned.
+        self.pruned_size = 0
 
-    def __init__(self, partition: Ints, pane: Ints, score: Floats, tie: Ints, id: Ints) -> None:
-        self.partition, self.pane, self.score, self.tie, self.id = partition, pane, score, tie, id
+    @property
+    def crowded(self) -> bool:
+        """Whether so many records wait that pruning is worth its while."""
+        return len(self) > max(2 * self.pruned_size, PRUNE_AT_LEAST)
 
-    @classmethod
-    def empty(cls) -> Waiting:
-        none = np.empty(0, np.int64)
-        return cls(none, none, np.empty(0), none, none)
+    def keep(self, indices: Ints) -> None:
+        """Forget all records but these."""
+        if len(indices) < len(self):
+            self.columns = self.take(indices).columns
 
-    def __len__(self) -> int:
-        return len(self.pane)
+    def prune(self, indices: Ints) -> None:
+        """Forget all records but these, which are all that can matter."""
+        self.keep(indices)
+        self.pruned_size = len(self)
 
-    def take(self, places: Ints) -> Waiting:
-        id = self.id[places]
-        tie = id if self.tie is self.id else self.tie[places]  # until ties are set, ids break them
-        return Waiting(self.partition[places], self.pane[places], self.score[places], tie, id)
+    def take_out(self, mask: Bools) -> Records:
+        """Remove the records of the mask and return them."""
+        if mask.all():
+            removed = Records(**self.columns)
+            self.columns = {name: v[..., :0].copy() for name, v in removed.columns.items()}
+        else:
+            removed = self.take(np.flatnonzero(mask))
+            self.columns = self.take(np.flatnonzero(~mask)).columns
+        self.pruned_size = len(self)
+        return removed
 
-    def plus(self, other: Waiting) -> Waiting:
-        if len(self) == 0:
-            return other
-        pairs = zip(self._columns(), other._columns(), strict=True)
-        return Waiting(*(np.concatenate(pair) for pair in pairs))
-
-    def _columns(self) -> tuple[Any, ...]:
-        return self.partition, self.pane, self.score, self.tie, self.id
+    def renumber_partitions(self, numbers: Ints) -> None:
+        """Replace every partition p by ``numbers[p]``; see ``operators.partitions``."""
+        self.columns["partition"] = numbers[self.columns["partition"]]
 
 
-def order_of(waiting: Waiting, stage: Ints) -> Ints:
-    """Places by partition, stage, then best first."""
-    single = not waiting.partition.any()
+def rank_order(partition: Ints, stage: Ints, score: Floats, tie: Ints) -> Ints:
+    """Return the indices by partition, stage, then best first."""
+    single = not partition.any()
     if single and is_ascending(stage):
-        return _order_of_runs(waiting, stage)
-    best: Ints = np.argsort(-waiting.score)
-    ranked = waiting.score[best]
-    if (ranked[1:] == ranked[:-1]).any():
-        best = np.lexsort((-waiting.tie, -waiting.score))
+        return _order_of_runs(stage, score, tie)
+    best = _best_first(score, tie)
     stage = stage[best]
     if single:
         return best[np.argsort(stage, kind="stable")]
     first = int(stage.min())
     span = int(stage.max()) - first + 1
-    partition = waiting.partition[best]
+    partition = partition[best]
     if span > (1 << 62) // (int(partition.max()) + 1):
         return best[np.lexsort((stage, partition))]
     return best[np.argsort(partition * span + (stage - first), kind="stable")]
 
 
-def _order_of_runs(waiting: Waiting, stage: Ints) -> Ints:
+def _order_of_runs(stage: Ints, score: Floats, tie: Ints) -> Ints:
     """The same where stages are in order already: sort the records of each, on their own."""
-    order = np.arange(len(waiting))
+    order = np.arange(len(stage))
     starts = np.flatnonzero(np.diff(stage, prepend=stage[0] - 1, append=stage[-1] + 1))
     if len(starts) > len(order):
         return order
-    sort_runs(order, starts, _SHORT, waiting.score, waiting.tie)
+    sort_runs(order, starts, _SHORT, score, tie)
     for run in np.flatnonzero(np.diff(starts) > _SHORT):  # NumPy sorts long ones faster
         part = slice(starts[run], starts[run + 1])
-        score = waiting.score[part]
-        best = np.argsort(-score)
-        ranked = score[best]
-        if (ranked[1:] == ranked[:-1]).any():
-            best = np.lexsort((-waiting.tie[part], -score))
-        order[part] = starts[run] + best
+        order[part] = starts[run] + _best_first(score[part], tie[part])
     return order
+
+
+def _best_first(score: Floats, tie: Ints) -> Ints:
+    best: Ints = np.argsort(-score)
+    ranked = score[best]
+    if (ranked[1:] == ranked[:-1]).any():
+        best = np.lexsort((-tie, -score))
+    return best
+
+
+__all__ = ["PRUNE_AT_LEAST", "Waiting", "rank_order"]

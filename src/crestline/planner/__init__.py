@@ -4,7 +4,7 @@ from crestline.planner.catalogue import FAMILIES, Algorithm, algorithms, named
 from crestline.planner.explain import Explanation, explain
 from crestline.planner.explain_sharing import execution_plans
 from crestline.planner.facts import QueryFacts
-from crestline.planner.plan import Plan, harmonic, plan
+from crestline.planner.plan import Plan, QueryPlan, harmonic, plan
 from crestline.planner.shared import Bundle, SharedPlan, arrange
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "Explanation",
     "Plan",
     "QueryFacts",
+    "QueryPlan",
     "SharedPlan",
     "algorithms",
     "arrange",

@@ -7,9 +7,8 @@ from html import escape
 from typing import Any
 
 from crestline.core.display import html_table
-from crestline.core.operator import Operator
 from crestline.core.window import counts_rows
-from crestline.planner.plan import Plan
+from crestline.planner.plan import Plan, QueryPlan
 from crestline.planner.shared import SharedPlan
 from crestline.planner.words import (
     columns_text,
@@ -92,14 +91,14 @@ class QueryFacts:
         return {each.name: getattr(self, each.name) for each in fields(QueryFacts)}
 
 
-def facts(plan: Plan, name: str | None = None, **sharing: Any) -> QueryFacts:
+def facts(plan: QueryPlan, name: str | None = None, **sharing: Any) -> QueryFacts:
     """What ``explain`` says of a query, as plain values; ``sharing`` is what it shares."""
     query, panes = plan.query, plan.query.window.panes
     pane = f"{panes.length:,} records" if counts_rows(query.window) else duration(panes.length)
     minimal = plan.algorithm.name in ("MINTOPK", "PRETOPK")
     name = name or query.name or "query"
-    alone: Plan | SharedPlan = SharedPlan({name: query}) if plan.algorithm.plans else plan
-    operator: Operator = alone.operator()
+    alone: Plan = SharedPlan({name: query}) if plan.algorithm.plans else plan
+    operator = alone.make_operator()
     notes = operator.notes()
     keeps, keeps_why = kept_text(plan, operator)
     return QueryFacts(
@@ -149,7 +148,7 @@ class Block:
         return html_table(self.lines) + drawn
 
 
-def query_block(plan: Plan, name: str) -> Block:
+def query_block(plan: QueryPlan, name: str) -> Block:
     """The plan of one query."""
     known = facts(plan, name)
     each = " for each partition" if known.per_partition else ""

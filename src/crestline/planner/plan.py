@@ -7,63 +7,115 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import log
-from typing import Any
+from typing import Any, Protocol
 
+from crestline.core import sound
 from crestline.core.errors import CrestlineError, PlanError
 from crestline.core.operator import Operator
-from crestline.core.window import RangeWindow, RowsWindow, counts_rows
+from crestline.core.snapshots import Snapshots
+from crestline.core.window import RangeWindow, RowsWindow, Window
 from crestline.incomplete import Combination
 from crestline.language import Query
 from crestline.planner.catalogue import (
-    CATALOGUE,
-    FAMILIES,
     Algorithm,
     families_for,
     named,
     reports_every_arrival,
     uncertain_default,
 )
+from crestline.planner.refusals import REFUSALS
 
-#: No option of USING is larger: all count records, or are small factors.
-MOST_OF_AN_OPTION = 1_000_000_000
+#: What the state of an operator says of its settings; the query says it again.
+_SETTINGS = frozenset(
+    (
+        "k", "window", "slide", "only_changes", "options", "semantics", "threshold", "summed",
+        "exclusive", "combination", "weights", "trusting", "exact_counts", "hope",
+    )
+)  # fmt: skip
+
+
+class Plan(Protocol):
+    """How a bundle of queries is run: one query, or several with one structure
+    (``planner.shared``)."""
+
+    @property
+    def query(self) -> Query:
+        """The query, or what the queries have in common."""
+
+    @property
+    def shared(self) -> bool:
+        """Whether other queries can join."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether answers are exact."""
+
+    def make_operator(self, *, shard: bool = False) -> Operator:
+        """Make a fresh operator; window and slide in records or microseconds.
+
+        A ``shard`` sees some of the objects of a query with COMBINE, and reports one more than k:
+        see ``runtime.shards``.
+        """
+
+    def save_operator(self, operator: Operator) -> dict[str, Any]:
+        """Return the state of an operator that this plan made, for ``restore_operator``."""
+
+    def restore_operator(self, state: dict[str, Any], *, shard: bool = False) -> Operator:
+        """Return the operator whose state this is; StateError if this plan makes no such one."""
+
+    def finish(self, operator: Operator, latest: int, end: int) -> Iterator[Snapshots]:
+        """End a bounded stream: yield what is still due. The last event is at ``latest``, the last
+        window end at ``end``."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Plan:
-    """How a query is run."""
+class QueryPlan:
+    """How a single query is run."""
 
     query: Query
     algorithm: Algorithm
     reason: str
-    #: What the operator is told beyond k and its window.
+    #: Settings of the operator beyond k and its window.
     options: Mapping[str, float] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"<Plan: {self.algorithm.name} for {self.query!r}>"
 
-    def operator(self, *, shard: bool = False) -> Operator:
-        """A fresh operator; window and slide in records or microseconds. A ``shard`` sees some of
-        the objects, and reports one more than it is asked for: see ``runtime.shards``."""
-        window = self.query.window
-        width: int | None
-        slide: int | None
-        if isinstance(window, RangeWindow):
-            width, slide = window.width, window.slide
-        elif isinstance(window, RowsWindow):
-            width, slide = window.rows, window.slide
-        else:
-            width, slide = None, window.slide
+    @property
+    def shared(self) -> bool:
+        return False
+
+    @property
+    def exact(self) -> bool:
+        return self.algorithm.exact
+
+    def make_operator(self, *, shard: bool = False) -> Operator:
+        """Make a fresh operator; window and slide in records or microseconds."""
+        query = self.query
+        settings: dict[str, Any] = {"only_changes": query.emit == "CHANGES", **self.options}
+        if query.combine is not None:
+            once = bool(settings.pop("once", False))
+            settings["combination"] = combination_of(query, once=once)
+        if (uncertain := query.probability) is not None:
+            settings |= {"semantics": uncertain.semantics, "threshold": uncertain.threshold}
+            settings |= {"summed": query.summed, "exclusive": uncertain.exclusive_by is not None}
         assert self.algorithm.operator is not None
-        told: dict[str, Any] = {"only_changes": self.query.emit == "CHANGES", **self.options}
-        if self.query.combine is not None:
-            told["combination"] = combination_of(self.query, once=bool(told.pop("once", False)))
-        if (asked := self.query.probability) is not None:
-            told |= {"semantics": asked.semantics, "threshold": asked.threshold}
-            told |= {"summed": self.query.summed, "exclusive": asked.exclusive_by is not None}
-        return self.algorithm.operator(self.query.k + shard, width, slide, **told)
+        width = width_of(query.window)
+        return self.algorithm.operator(query.k + shard, width, query.window.slide, **settings)
+
+    def save_operator(self, operator: Operator) -> dict[str, Any]:
+        return operator.state()
+
+    def restore_operator(self, state: dict[str, Any], *, shard: bool = False) -> Operator:
+        fresh = self.make_operator(shard=shard)
+        sound.like(state, fresh.state(), "operator", same=_SETTINGS)
+        return type(fresh).from_state(state)
+
+    def finish(self, operator: Operator, latest: int, end: int) -> Iterator[Snapshots]:
+        return operator.advance_gradually(end)
 
     @property
     def on_arrival(self) -> bool:
@@ -84,6 +136,13 @@ class Plan:
     def worst_kept(self) -> int:
         """Records kept for each partition if scores only ever fall."""
         return self.query.k * self.query.window.panes.per_window
+
+
+def width_of(window: Window) -> int | None:
+    """How far back a window reaches, in records or microseconds; None: nothing expires."""
+    if isinstance(window, RowsWindow):
+        return window.rows
+    return window.width if isinstance(window, RangeWindow) else None
 
 
 def combination_of(query: Query, *, once: bool = False) -> Combination:
@@ -114,170 +173,37 @@ def harmonic(n: int) -> float:
     return log(n) + 0.5772156649015329 + 1 / (2 * n) - 1 / (12 * n * n)
 
 
-def plan(query: Query) -> Plan:
+def plan(query: Query) -> QueryPlan:
     """Choose an algorithm, or raise PlanError with the reason why the query cannot be run."""
-    _refuse_contradictions(query)
-    chosen = Plan(query, *_choose(query))
+    for refusal in REFUSALS:
+        if sentence := refusal(query):
+            raise PlanError(sentence)
+    chosen = QueryPlan(query, *_choose(query))
     if chosen.algorithm.plans:
         return chosen  # see ``planner.shared``
     try:
-        chosen.operator()
+        chosen.make_operator()
     except CrestlineError as error:  # an option that does not fit
         raise PlanError(f"{error}.") from error
     return chosen
 
 
-def _refuse_contradictions(query: Query) -> None:
-    window = query.window
-    counted = counts_rows(window)
-    timed = window.on is not None
-    if query.lateness and not timed:
-        raise PlanError(
-            "LATENESS needs an event time: name it in the window, as in [ROWS 100 ON ts],"
-            " or leave LATENESS out."
-        )
-    if query.late == "REVISE":
-        if counted:
-            raise PlanError(
-                "LATE REVISE needs a window on time: a late record would shift the positions of all"
-                " records after it."
-            )
-        if query.emit == "CHANGES":
-            raise PlanError(
-                "LATE REVISE needs EMIT SNAPSHOTS: a stream of changes cannot correct the past."
-            )
-    if query.combine is not None:
-        _refuse_beside_combine(query)
-    if query.frequency is not None:
-        _refuse_other_moments(query)
-    if query.probability is None:
-        return
-    if query.approximate:
-        raise PlanError(
-            "APPROXIMATE is for certain streams: WITH PROBABILITY is answered exactly. Leave"
-            " APPROXIMATE out."
-        )
-    if query.summed and query.probability.semantics != "PK_TOPK":
-        raise PlanError(
-            "BY SUM OF PROBABILITY adds up how probable records are among the top k, which is"
-            f" PK_TOPK: leave out AS {query.probability.semantics}, or BY SUM OF PROBABILITY."
-        )
-
-
-def _refuse_beside_combine(query: Query) -> None:
-    """What has no meaning for objects whose values arrive piecemeal."""
-    if query.probability is not None:
-        raise PlanError(
-            "COMBINE and WITH PROBABILITY contradict each other: the values of an object are"
-            " certain, only not all of them are there yet. Leave one out."
-        )
-    if query.key:
-        raise PlanError("with COMBINE the object is the key: leave KEY out.")
-    if query.late == "REVISE":
-        raise PlanError(
-            "COMBINE and LATE REVISE contradict each other: values are forgotten which a late"
-            " record may bring back. Leave LATE REVISE out, or allow a longer LATENESS."
-        )
-    if query.frequency is not None:
-        raise PlanError(
-            "COMBINE is answered at moments that its window fixes: leave FREQUENCY out, and say"
-            " how often with SLIDE."
-        )
-    if query.error is not None:
-        raise PlanError(
-            "ERROR is for PA: what CORRELATED misses depends on the streams, so it tells which"
-            " precision is to be expected. Leave ERROR out."
-        )
-    if query.others and query.window.on is None:
-        raise PlanError(
-            "several streams need an event time to be put in order: name it in the window, as in"
-            " [ROWS 100 ON ts]."
-        )
-
-
-def _refuse_other_moments(query: Query) -> None:
-    """FREQUENCY lets us pick the moments of results: nothing else may."""
-    window = query.window
-    if not isinstance(window, RangeWindow):
-        raise PlanError(
-            "FREQUENCY needs a window on time, such as [RANGE 20 MINUTES ON ts]: the moments of"
-            " results are picked on the axis of event time."
-        )
-    if window.slide is not None:
-        raise PlanError(
-            "SLIDE and FREQUENCY contradict each other: SLIDE fixes the moments of results,"
-            " FREQUENCY leaves them to us. Leave one out."
-        )
-    if query.late == "REVISE":
-        raise PlanError(
-            "FREQUENCY and LATE REVISE contradict each other: what was shown at moments of our"
-            " choice is not corrected. Leave one out."
-        )
-    if query.approximate:
-        raise PlanError("FREQUENCY is answered exactly: leave APPROXIMATE out.")
-
-
-def _planned_sharing(query: Query) -> tuple[Algorithm, str, Mapping[str, float]]:
-    name = query.using or "DP"
-    algorithm = named(name, "sharing")
-    plans = ", ".join(a.name for a in CATALOGUE if a.family == "sharing")
-    if algorithm is None or algorithm.family != "sharing":
-        raise PlanError(
-            f"with FREQUENCY, USING names the plan by which queries share their work, and {name} is"
-            f" none: choose one of {plans}."
-        )
-    if query.options:
-        raise PlanError(f"{algorithm.name} takes no options: leave them out.")
-    reason = "USING asks for it" if query.using else "the default for FREQUENCY: no plan costs less"
-    return algorithm, reason, {}
-
-
 def _choose(query: Query) -> tuple[Algorithm, str, Mapping[str, float]]:
+    """The algorithm of a query that no refusal applies to, the reason, and its options."""
     if query.frequency is not None:
-        return _planned_sharing(query)
+        reason = "the default for FREQUENCY: no plan costs less"
+        reason = "USING asks for it" if query.using else reason
+        return _known(query.using or "DP", "sharing"), reason, {}
     if query.using is None:
         return _default(query)
-    families = families_for(query)
-    algorithm = named(query.using, *families)
-    usable = [a.name for a in CATALOGUE if a.family in families and a.supports(query.window)]
-    choices = "choose one of " + ", ".join(usable)
-    if algorithm is None:
-        raise PlanError(f"there is no algorithm {query.using}: {choices}.")
-    if algorithm.family == "sharing":
-        raise PlanError(
-            f"{algorithm.name} plans queries whose results may come at moments of our choice: say"
-            f" how old a result may be, as in FREQUENCY 2 MINUTES, or {choices}."
-        )
-    if algorithm.family not in families:
-        problem = f"is for {FAMILIES[algorithm.family]}"
-        if query.probability is not None:
-            problem = "does not know probabilities, but the query is WITH PROBABILITY"
-        elif query.combine is not None:
-            problem = "knows nothing of objects with several values, but the query has COMBINE"
-        elif algorithm.family == "uncertain":
-            problem = "is for uncertain streams and needs WITH PROBABILITY"
-        elif algorithm.family == "incomplete":
-            problem = "is for incomplete streams and needs COMBINE"
-        raise PlanError(f"{algorithm.name} {problem}: {choices}.")
-    if not algorithm.supports(query.window):
-        raise PlanError(f"{algorithm.name} does not do {algorithm.refuses}: {choices}.")
-    if query.late == "REVISE" and algorithm.family == "arrival":
-        raise PlanError(
-            f"{algorithm.name} forgets what a late record may bring back: LATE REVISE needs"
-            " MINTOPK, which is the default then."
-        )
-    if query.approximate and algorithm.exact:
-        other = "PA" if query.combine is None else "CORRELATED"
-        raise PlanError(
-            f"{algorithm.name} is exact, which is more than APPROXIMATE asks for: leave out one of"
-            f" the two, or use {other}."
-        )
-    options = _options(query, algorithm)
+    options: dict[str, float] = {
+        name.lower(): value for name, value in query.options if not isinstance(value, str)
+    }
     if query.approximate and query.combine is None:
         options.setdefault("adaptive", True)
-        if query.error is not None and options.setdefault("error", query.error) != query.error:
-            raise PlanError("ERROR and the option error contradict each other: give one.")
-    return algorithm, "USING asks for it", options
+        if query.error is not None:
+            options.setdefault("error", query.error)
+    return _known(query.using, *families_for(query)), "USING asks for it", options
 
 
 def _default(query: Query) -> tuple[Algorithm, str, Mapping[str, float]]:
@@ -292,13 +218,6 @@ def _default(query: Query) -> tuple[Algorithm, str, Mapping[str, float]]:
         return uncertain_default(), reason, {}
     every_arrival = reports_every_arrival(query.window)
     if query.approximate:
-        if not every_arrival:
-            raise PlanError(
-                "APPROXIMATE is for windows that report at every arrival, [ROWS n] and [RANGE w ON"
-                " ts]: where a window slides in steps the exact answer costs no more. Leave it out."
-            )
-        if query.late == "REVISE":
-            raise PlanError("APPROXIMATE and LATE REVISE contradict each other: leave one out.")
         options = {"adaptive": True, "error": 0.001 if query.error is None else query.error}
         reason = "APPROXIMATE asks for it; RAPF takes its place while records come in some order"
         return _known("PA"), reason, options
@@ -312,29 +231,7 @@ def _default(query: Query) -> tuple[Algorithm, str, Mapping[str, float]]:
     return _known("MINTOPK"), reason, {}
 
 
-def _known(name: str) -> Algorithm:
-    algorithm = named(name)
+def _known(name: str, *families: str) -> Algorithm:
+    algorithm = named(name, *families)
     assert algorithm is not None
     return algorithm
-
-
-def _options(query: Query, algorithm: Algorithm) -> dict[str, float]:
-    """The options of USING, checked: their names, their kinds, and that the operator takes them."""
-    chosen: dict[str, float] = {}
-    for name, value in query.options:
-        known = ", ".join(algorithm.options)
-        if name.lower() not in algorithm.options:
-            takes = f"knows {known}" if known else "takes none"
-            raise PlanError(
-                f"{algorithm.name} has no option {name}: it {takes}. Leave it out or use another."
-            )
-        default = algorithm.options[name.lower()]
-        if isinstance(value, str) or isinstance(value, bool) != isinstance(default, bool):
-            wanted = "true or false" if isinstance(default, bool) else "a number"
-            raise PlanError(f"the option {name} of {algorithm.name} is {wanted}, not {value!r}.")
-        if abs(value) > MOST_OF_AN_OPTION:
-            raise PlanError(
-                f"the option {name} of {algorithm.name} goes up to {MOST_OF_AN_OPTION:,}."
-            )
-        chosen[name.lower()] = value
-    return chosen

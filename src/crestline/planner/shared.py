@@ -14,21 +14,24 @@ share if their windows are equally long, since probabilities are those of one wi
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from math import gcd
-from typing import Any, cast
+from typing import Any
 
 from crestline.certain.shared import SharedTopK
+from crestline.core import sound
 from crestline.core.display import cell
 from crestline.core.errors import PlanError
+from crestline.core.operator import Operator
 from crestline.core.sentinels import LONG_AGO
+from crestline.core.snapshots import Snapshots
 from crestline.core.specs import QuerySpec, SharedOperator
 from crestline.core.window import RangeWindow, RowsWindow, UnboundedWindow, Window, counts_rows
 from crestline.language import Query
 from crestline.planner.catalogue import reports_every_arrival
-from crestline.planner.plan import Plan, harmonic, plan
+from crestline.planner.plan import Plan, harmonic, plan, width_of
 from crestline.sharing import PLANS, Demand, ExecutionPlan, Schedule, SharedAgenda
 from crestline.uncertain.semantics import meaning_of
 from crestline.uncertain.shared import SharedWorlds
@@ -43,10 +46,18 @@ class SharedPlan:
     def __repr__(self) -> str:
         return f"<SharedPlan: one structure for {', '.join(map(cell, self.queries))}>"
 
+    @property
+    def shared(self) -> bool:
+        return True
+
+    @property
+    def exact(self) -> bool:
+        return True
+
     @cached_property
     def query(self) -> Query:
         """What the queries have in common, with the largest k, the longest window and the finest
-        slide of all; what it emits says nothing."""
+        slide of all. Its EMIT has no meaning."""
         some = next(iter(self.queries.values()))
         most = max(query.k for query in self.queries.values())
         return replace(some, k=most, window=self._window, name=None, frequency=None, using=None)
@@ -57,8 +68,8 @@ class SharedPlan:
         first = windows[0]
         slide = gcd(*(slide for query in self.queries.values() if (slide := _step(query))))
         if isinstance(first, RangeWindow) and first.slide is None and not self.scheduled:
-            return RangeWindow(max(_width(window) or 0 for window in windows), None, first.on)
-        widths = [_width(window) for window in windows]
+            return RangeWindow(max(width_of(window) or 0 for window in windows), None, first.on)
+        widths = [width_of(window) for window in windows]
         if None in widths:
             return UnboundedWindow(slide, first.on)
         widest = max(width for width in widths if width is not None)
@@ -95,35 +106,60 @@ class SharedPlan:
     def demands(self) -> list[Demand]:
         return [demand_of(name, query) for name, query in self.scheduled.items()]
 
-    def ask(self, name: str, since: int = LONG_AGO) -> QuerySpec:
-        """What a query asks of the operator."""
-        return ask_of(self.queries[name], since)
+    def spec(self, name: str, since: int = LONG_AGO) -> QuerySpec:
+        """What the operator is to answer for a query."""
+        return spec_of(self.queries[name], since)
 
-    def agenda(self) -> SharedAgenda | None:
-        """When they are answered; None where the operator knows by itself."""
+    def _agenda(self) -> SharedAgenda | None:
+        """When the queries are answered; None where the operator knows by itself."""
         if not self.scheduled and not self.uncertain:
             return None
         schedule = None if self.method is None else Schedule(self.method.upper(), self.demands)
-        slides = [ask_of(query).slide for query in self.queries.values()]
+        slides = [self.spec(name).slide for name in self.queries]
         return SharedAgenda(slides, schedule, list(self.queries))
 
-    def operator(self) -> SharedOperator:
-        """A fresh operator."""
-        return self.operator_with(self.agenda())
-
-    def operator_with(self, agenda: SharedAgenda | None) -> SharedOperator:
-        asks = [ask_of(query) for query in self.queries.values()]
+    def make_operator(self, *, shard: bool = False) -> SharedOperator:
+        """Make a fresh operator with an agenda of its own."""
+        assert not shard, "queries with COMBINE share with none"
+        agenda, specs = self._agenda(), [self.spec(name) for name in self.queries]
         if self.uncertain:
             assert agenda is not None
-            return cast(SharedOperator, SharedWorlds(asks, agenda, exclusive=self._exclusive))
-        return cast(SharedOperator, SharedTopK(asks, agenda))
+            return SharedWorlds(specs, agenda, exclusive=self._exclusive)
+        return SharedTopK(specs, agenda)
 
-    def restored(self, state: dict[str, Any], agenda: SharedAgenda | None) -> SharedOperator:
-        """The operator whose state that is."""
+    def save_operator(self, operator: Operator) -> dict[str, Any]:
+        agenda = agenda_of(operator)
+        return operator.state() | {"agenda": None if agenda is None else agenda.state()}
+
+    def restore_operator(self, state: dict[str, Any], *, shard: bool = False) -> SharedOperator:
+        fresh = self.make_operator(shard=shard)
+        model = fresh.state() | {"agenda": None}
+        if "bands" in model:
+            model["bands"] = {}
+        sound.like(state, model, "operator")
+        self._check_specs(state["asks"])
+        operator = {name: value for name, value in state.items() if name != "agenda"}
+        agenda = None
+        if agenda_of(fresh) is not None:
+            agenda = SharedAgenda.from_state(state["agenda"])
+            agenda.check({name: self.spec(name).slide for name in self.queries}, self.demands)
         if self.uncertain:
             assert agenda is not None
-            return cast(SharedOperator, SharedWorlds.from_state(state, agenda))
-        return cast(SharedOperator, SharedTopK.from_state(state, agenda))
+            return SharedWorlds.from_state(operator, agenda)
+        return SharedTopK.from_state(operator, agenda)
+
+    def _check_specs(self, saved: list[Any]) -> None:
+        """Refuse specs of other queries; only the times since which they see records may differ."""
+        specs = [dict(spec) for spec in saved if spec is not None]
+        wanted = [asdict(self.spec(name)) for name in self.queries]
+        for spec in (*specs, *wanted):
+            sound.like(spec.pop("since"), 0, "since")
+        sound.require(specs == wanted, "the operator answers other queries")
+
+    def finish(self, operator: Operator, latest: int, end: int) -> Iterator[Snapshots]:
+        """Each query is answered up to its own last moment, which may be before ``end``."""
+        assert isinstance(operator, SharedOperator)
+        return operator.finish(latest)
 
     @property
     def expected_kept(self) -> float:
@@ -131,7 +167,7 @@ class SharedPlan:
         panes hold enough: the record of rank r in a pane stays while fewer than k better ones are
         in later panes, where k is the largest of the windows that reach back so far."""
         length = self.query.window.panes.length
-        widths = [_width(query.window) for query in self.queries.values()]
+        widths = [width_of(query.window) for query in self.queries.values()]
         pairs = sorted(
             (1 if width is None else width // length, query.k)
             for width, query in zip(widths, self.queries.values(), strict=True)
@@ -148,8 +184,8 @@ class SharedPlan:
 
     @property
     def _exclusive(self) -> bool:
-        asked = self.query.probability
-        return asked is not None and asked.exclusive_by is not None
+        uncertain = self.query.probability
+        return uncertain is not None and uncertain.exclusive_by is not None
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -157,7 +193,7 @@ class Bundle:
     """Queries that are run together, and how: one on its own, or several with one structure."""
 
     queries: Mapping[str, Query]
-    plan: Plan | SharedPlan
+    plan: Plan
 
     def __repr__(self) -> str:
         return f"<Bundle of {', '.join(map(cell, self.queries))}: {self.plan!r}>"
@@ -196,7 +232,7 @@ def sharing_key(query: Query) -> Hashable | None:
         whole = meaning_of(asked.semantics, asked.threshold, query.summed).keeps_all or (
             asked.semantics == "U_TOPK" and asked.exclusive_by is not None
         )
-        kind = ("uncertain", _width(query.window), str(asked.expression.sql), asked.exclusive_by,
+        kind = ("uncertain", width_of(query.window), str(asked.expression.sql), asked.exclusive_by,
                 query.summed, whole)  # fmt: skip
     elif counts_rows(query.window):
         kind = ("rows", reports_every_arrival(query.window))
@@ -227,38 +263,34 @@ def why_alone(query: Query) -> str | None:
     return None
 
 
-def ask_of(query: Query, since: int = LONG_AGO) -> QuerySpec:
-    asked = query.probability
+def spec_of(query: Query, since: int = LONG_AGO) -> QuerySpec:
+    """What a shared operator is to answer for a query."""
+    uncertain = query.probability
     return QuerySpec(
         query.k,
-        _width(query.window),
-        _slide(query),
+        width_of(query.window),
+        None if query.frequency is not None else query.window.slide,
         frequency=query.frequency,
         only_changes=query.emit == "CHANGES",
         since=since,
-        semantics=None if asked is None else asked.semantics,
-        threshold=None if asked is None else asked.threshold,
+        semantics=None if uncertain is None else uncertain.semantics,
+        threshold=None if uncertain is None else uncertain.threshold,
         summed=query.summed,
     )
+
+
+def agenda_of(operator: Operator) -> SharedAgenda | None:
+    """The agenda that a ``SharedPlan`` gave to its operator."""
+    assert isinstance(operator, SharedOperator)
+    agenda = operator.agenda
+    assert agenda is None or isinstance(agenda, SharedAgenda)
+    return agenda
 
 
 def demand_of(name: str, query: Query) -> Demand:
     if query.frequency is None:
         raise PlanError(f"query {name} has no FREQUENCY")
     return Demand(name, query.frequency, query.k)
-
-
-def _width(window: Window) -> int | None:
-    if isinstance(window, RowsWindow):
-        return window.rows
-    return window.width if isinstance(window, RangeWindow) else None
-
-
-def _slide(query: Query) -> int | None:
-    window = query.window
-    if query.frequency is not None:
-        return None
-    return window.slide
 
 
 def _step(query: Query) -> int | None:
@@ -269,9 +301,10 @@ def _step(query: Query) -> int | None:
 __all__ = [
     "Bundle",
     "SharedPlan",
+    "agenda_of",
     "arrange",
-    "ask_of",
     "demand_of",
     "sharing_key",
+    "spec_of",
     "why_alone",
 ]

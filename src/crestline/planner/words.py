@@ -7,7 +7,7 @@ from fractions import Fraction
 from crestline.core.operator import Operator
 from crestline.core.window import RowsWindow, UnboundedWindow
 from crestline.language import Query
-from crestline.planner.plan import Plan
+from crestline.planner.plan import QueryPlan
 
 _UNITS = (
     (86_400_000_000, "d"),
@@ -150,7 +150,7 @@ def upper_text(query: Query) -> str | None:
 _WHOLE = "the whole window"
 
 
-def kept_text(plan: Plan, operator: Operator) -> tuple[str, str | None]:
+def kept_text(plan: QueryPlan, operator: Operator) -> tuple[str, str | None]:
     """What is kept, and of an uncertain stream why no less, or why that is enough."""
     asked, keeps = plan.query.probability, plan.algorithm.keeps
     if asked is None:

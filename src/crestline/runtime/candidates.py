@@ -1,172 +1,186 @@
-"""The columns of the records that an operator keeps: a table whose row numbers are its ids."""
+"""The candidates of a bundle: an operator, and the columns of the records that it keeps.
+
+The operator sees numbers, the table holds columns; ids of the operator are row numbers of the
+table. A record that loses in its pane leaves nothing behind but its number in the operator's count.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from crestline.core import sound
-from crestline.core.order import TieColumn, tie_ranks
-from crestline.core.tables import plain_type, table_bytes, table_from
-from crestline.kernels.common.order import is_ascending
+from crestline.core.operator import Operator
+from crestline.core.tables import table_bytes, table_from
 from crestline.language import Query
 from crestline.runtime.admitted import AdmittedBatch
+from crestline.runtime.candidate_table import CandidateTable
+from crestline.runtime.encoders import Encoder
 from crestline.runtime.fitting import retyped
-from crestline.runtime.roles import (
-    CARRIED,
-    Number,
-    Role,
-    kept_roles,
-    key_role,
-    selected_role,
-    tie_role,
-)
+from crestline.runtime.partitions import Partitions
+from crestline.runtime.roles import Number, partition_role
+from crestline.runtime.rows import ChangeLog
 from crestline.types import Ints
 
-#: Small batches leave a table in many chunks, which are joined beyond this number.
-_CHUNKS = 16
+#: Records, or partitions, are forgotten when there are this many more than needed.
+_SLACK = 8192
 
 
-class CandidateTable:
-    """What is shown of a record, what breaks its ties and what it excludes, beside ``_score``
-    (larger is better), ``_partition``, ``_row`` (its number in the stream), ``_time`` (if there is
-    event time) and ``_probability`` (if the stream is uncertain)."""
+class Candidates:
+    """Keeps what an operator keeps, under the same ids."""
 
-    def __init__(self, query: Query, projected: pa.Schema, texts: frozenset[str]) -> None:
-        self._query = query
-        self._roles = _roles_to_keep(query, projected, texts)
-        # Without dictionaries: those of different batches would have to be unified all the time.
-        fields = [pa.field(role, plain_type(projected.field(role).type)) for role in self._roles]
-        fields += [pa.field(Number.SCORE, pa.float64()), pa.field(Number.PARTITION, pa.int64())]
-        fields.append(pa.field(Number.ROW, pa.int64()))
-        if query.window.on is not None:
-            fields.append(pa.field(Number.TIME, pa.int64()))
-        if query.probability is not None:
-            fields.append(pa.field(Number.PROBABILITY, pa.float64()))
-        self.table = pa.schema(fields).empty_table()
-        # After the score, the first thing that breaks a tie is a later event time.
-        self._later_is_better = (
-            query.window.on is not None
-            and len(query.order_by) < 2
-            and Role.SCORE not in self._roles
-        )
+    def __init__(
+        self, query: Query, roles: pa.Schema, texts: frozenset[str], partitions: pa.Schema,
+        encoder: Encoder, *, forgets: bool = True,
+    ) -> None:  # fmt: skip
+        """Unless it ``forgets``, the columns of all records that were kept once stay."""
+        self.encoder, self._forgets = encoder, forgets
+        self.table = CandidateTable(query, roles, texts)
+        self.partitions = Partitions(partitions)
+        self._partition_schema = partitions
+        self._partition_roles = [partition_role(i) for i in range(len(partitions))]
 
-    def __len__(self) -> int:
-        return int(self.table.num_rows)
+    @property
+    def operator(self) -> Operator:
+        return self.encoder.operator
 
-    def append(self, admitted: AdmittedBatch, partition: Ints, places: Ints) -> None:
-        """Add the records at these places of a batch, in this order."""
-        columns = {role: admitted.columns.column(role) for role in self._roles}
-        score, time, probability = admitted.score, admitted.time, admitted.probability
-        if len(places) < len(score) or not is_ascending(places):
-            columns = {role: column.take(places) for role, column in columns.items()}
-            score = score[places]
-            time = None if time is None else time[places]
-            probability = None if probability is None else probability[places]
-        columns |= {Number.SCORE: pa.array(score), Number.PARTITION: pa.array(partition)}
-        columns[Number.ROW] = pa.array(admitted.rows_at(places))
-        if time is not None:
-            columns[Number.TIME] = pa.array(time)
-        if probability is not None:
-            columns[Number.PROBABILITY] = pa.array(probability)
-        more = pa.table(columns).cast(self.table.schema)
-        self.table = pa.concat_tables([self.table, more])
-        if self.table.column(Number.ROW).num_chunks > _CHUNKS:
-            self.table = self.table.combine_chunks()
+    @property
+    def count(self) -> int:
+        """How many records are kept."""
+        return self.operator.candidates if self._forgets else len(self.table)
 
-    def ties(self, ids: Ints) -> Ints | None:
-        """By id, what breaks the ties among these records; None if there are none."""
-        if len(ids) < 2:
+    @property
+    def partition_count(self) -> int:
+        """How many partitions have codes; 1 without PARTITION BY."""
+        return len(self.partitions) if self._partition_roles else 1
+
+    # -- records ------------------------------------------------------------------------------
+
+    def observe(self, records: AdmittedBatch, by: Operator | None = None) -> None:
+        """Take records in; store those that the operator (or the one given) keeps."""
+        codes = self._codes(records)
+        records, batch = self.encoder.encode(records, codes, len(self.table))
+        kept = (by or self.operator).observe(batch)
+        self._store(records, batch.partitions, kept)
+        self.encoder.stored(self.table)
+
+    def store(self, records: AdmittedBatch) -> None:
+        """Store all records; the operator sees none of them."""
+        self._store(records, self._codes(records), np.arange(len(records)))
+
+    def _store(self, records: AdmittedBatch, codes: Ints | None, kept: Ints) -> None:
+        partition = np.zeros(len(kept), np.int64) if codes is None else codes[kept]
+        self.table.append(records, partition, kept)
+
+    def _codes(self, records: AdmittedBatch) -> Ints | None:
+        """The partition of each record; None without PARTITION BY."""
+        if not self._partition_roles:
             return None
-        if self._later_is_better and (times := self._deciding_times()) is not None:
-            return times
-        scores = np.asarray(self.table.column(Number.SCORE).to_numpy())[ids]
-        partition = np.asarray(self.table.column(Number.PARTITION).to_numpy())[ids]
-        ranks = tie_ranks(scores, partition, lambda places: self._tie_columns(ids[places]))
-        if ranks is None:
-            return None
-        ties = np.zeros(len(self), np.int64)
-        ties[ids] = ranks
-        return ties
+        return self.partitions.encode([records.columns.column(r) for r in self._partition_roles])
 
-    def _deciding_times(self) -> Ints | None:
-        """The event times, if they alone break all ties: nothing has to be sorted then."""
-        times = np.asarray(self.table.column(Number.TIME).to_numpy())
-        order = np.arange(len(times)) if is_ascending(times) else np.argsort(times)
-        same = np.diff(times[order]) == 0
-        if not same.any():
-            return times
-        shared = np.zeros(len(times), np.bool_)  # moments that several records share
-        shared[1:] |= same
-        shared[:-1] |= same
-        places = order[shared]
-        names = (Number.TIME, Number.PARTITION, Number.SCORE)
-        keys = [np.asarray(self.table.column(name).to_numpy())[places] for name in names]
-        by_all = np.lexsort(keys)
-        equal = np.ones(len(places) - 1, np.bool_)
-        for key in keys:
-            equal &= key[by_all[1:]] == key[by_all[:-1]]
-        return None if equal.any() else times
+    def recall(self, operator: Operator, ids: Ints) -> None:
+        """Let a fresh operator take in stored records, under their ids."""
+        if len(ids):
+            kept = operator.observe(self.encoder.encode_kept(self.table, ids))
+            operator.rename(ids[kept])
 
-    def _tie_columns(self, ids: Ints) -> Iterator[TieColumn]:
-        """What breaks ties among the records, first to last; see ``core.order``."""
-        query = self._query
-        names: list[tuple[str, bool]] = []
-        if Role.SCORE in self._roles:
-            names.append((Role.SCORE, query.order_by[0].descending))
-        names += [(tie_role(i), term.descending) for i, term in enumerate(query.order_by[1:])]
-        if query.window.on is not None:
-            names.append((Number.TIME, True))
-            names += [(key_role(i), False) for i in range(len(query.key))]
-            names += [(selected_role(i), False) for i in range(len(query.select))]
-            if query.probability is not None:
-                names.append((Number.PROBABILITY, True))
-                names += [(Role.EXCLUSIVE, False)] if Role.EXCLUSIVE in self._roles else []
-        # What is equal in all of this is the same record twice: the later one stays longer.
-        names.append((Number.ROW, True))
-        for name, larger_first in names:
-            yield self.table.column(name).take(ids), larger_first
+    def break_ties(self) -> None:
+        """Tell the operator how ties go."""
+        self.encoder.break_ties(self.table)
 
-    def keep_only(self, ids: Ints) -> Ints:
-        """Forget all other records; return the new id of each old one (-1 for those forgotten)."""
-        places = np.full(len(self), -1, np.int64)
-        places[ids] = np.arange(len(ids))
-        self.table = self.table.take(ids).combine_chunks()
-        return places
+    # -- forgetting ---------------------------------------------------------------------------
 
-    def rename_partitions(self, places: Ints) -> None:
-        """From now on partition i is known as ``places[i]``."""
-        renamed = places[np.asarray(self.table.column(Number.PARTITION).to_numpy())]
-        place = self.table.column_names.index(Number.PARTITION)
-        self.table = self.table.set_column(place, Number.PARTITION, pa.array(renamed))
+    def compact(self, log: ChangeLog | None, slack: int = _SLACK) -> None:
+        """Forget the columns of records that neither the operator nor the log refers to."""
+        self.encoder.prune(self.table)
+        if not self._forgets:
+            return
+        shown = np.empty(0, np.int64) if log is None else log.shown
+        if len(self.table) <= 2 * (self.operator.candidates + len(shown)) + slack:
+            return
+        used = np.zeros(len(self.table), np.bool_)
+        used[self.operator.ids()] = True
+        used[shown] = True
+        new_ids = self.table.keep_only(np.flatnonzero(used))
+        self.operator.rename(new_ids)
+        if log is not None:
+            log.rename(new_ids)
+        self.encoder.renumber(self.table)
 
-    def state(self) -> bytes:
-        return table_bytes(self.table)
+    def forget_partitions(self, log: ChangeLog | None, slack: int = _SLACK) -> None:
+        """Forget partitions without records, so that keys that come and go do not pile up."""
+        count = len(self.partitions)
+        if count <= slack or not self._forgets:
+            return
+        live = self.operator.live_partitions()
+        if live is None:
+            return
+        if log is not None:
+            live |= log.showing(len(live))
+        kept = np.flatnonzero(live)
+        if count <= 2 * len(kept) + slack:
+            return
+        self.compact(log, slack=0)
+        new_codes = np.full(count, -1)
+        new_codes[kept] = np.arange(len(kept))
+        self.operator.keep_partitions(kept)
+        self.table.rename_partitions(new_codes)
+        if log is not None:
+            log.keep_partitions(kept)
+        self.partitions = Partitions(self._partition_schema, self.partitions.table().take(kept))
 
-    def retyped(self, table: pa.Table) -> pa.Table:
-        """Records that were kept with narrower types, as they are kept here."""
-        table = retyped(table, self.table.schema)
-        for field in self.table.schema:
-            if field.name not in table.column_names:  # a score that must be exact from now on
-                table = table.append_column(field, pa.nulls(table.num_rows, field.type))
-        return table.select(self.table.column_names)
+    # -- between machines ---------------------------------------------------------------------
 
-    def restore(self, state: bytes) -> None:
-        table = table_from(state)
-        fits = table.schema.remove_metadata().equals(self.table.schema.remove_metadata())
-        sound.require(fits, "kept records have other columns")
-        own = [name for name in Number if name in table.column_names]
-        sound.require(not any(table.column(n).null_count for n in own), "kept records lack numbers")
-        sound.numbers("kept: scores", np.asarray(table.column(Number.SCORE).to_numpy()))
-        self.table = table
+    def gathered(self, *, pruned: bool) -> pa.Table:
+        """The stored records with the values of their partitions; if ``pruned``, only those that
+        the operator keeps."""
+        table = self.table.columns
+        if pruned:
+            self.encoder.prune(self.table, always=True)
+            table = table.take(np.sort(self.operator.ids()))
+        codes = table.column(Number.PARTITION)
+        table = table.drop_columns([Number.PARTITION])
+        values = self.partitions.table().columns
+        for role, column in zip(self._partition_roles, values, strict=True):
+            table = table.append_column(role, column.take(codes))
+        return table
+
+    # -- state --------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """The stored records and the values of partitions."""
+        return {
+            "table": self.table.state(),
+            "partitions": table_bytes(self.partitions.table()),
+            "encoder": self.encoder.state(),
+        }
+
+    def restore(self, state: dict[str, Any], operator: Operator) -> None:
+        """Continue from ``state()`` with a restored operator."""
+        self.table.restore(state["table"])
+        if self._partition_roles:
+            values = table_from(state["partitions"])
+            self.partitions = Partitions(self._partition_schema, values)
+        self.encoder.drive(operator)
+        self.encoder.restore(state["encoder"], self.table)
+
+    def retyped(self, state: dict[str, Any]) -> dict[str, Any]:
+        """A state with the column types of these candidates; CandidateMisfit if a value does not
+        fit."""
+        values = retyped(table_from(state["partitions"]), self._partition_schema)
+        table = self.table.retyped(table_from(state["table"]))
+        return state | {"table": table_bytes(table), "partitions": table_bytes(values)}
+
+    def check(self) -> None:
+        """Refuse an operator or a table that refers to what is not there."""
+        sound.within("operator: ids", self.operator.ids(), 0, len(self.table))
+        codes = self.table.numbers(Number.PARTITION)
+        sound.within("kept: partitions", codes, 0, self.partition_count)
+        live = self.operator.live_partitions()
+        known = live is None or len(live) <= self.partition_count
+        sound.require(known, "the operator knows partitions without values")
 
 
-def _roles_to_keep(query: Query, schema: pa.Schema, texts: frozenset[str]) -> list[str]:
-    roles = [*kept_roles(query), *(name for name in CARRIED.names if name in schema.names)]
-    if query.combine is not None:  # objects are ranked by what their values make together
-        return roles
-    dtype = schema.field(Role.SCORE).type
-    inexact = pa.types.is_decimal(dtype) or dtype in (pa.int64(), pa.uint64())
-    return [*roles, Role.SCORE] if inexact and Role.SCORE not in texts else roles
+__all__ = ["Candidates"]

@@ -1,58 +1,71 @@
-"""Queries that join others while a stream runs: from when on, and with which operator."""
+"""Queries that join others, or leave them, while a stream runs."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Any, cast
 
 import numpy as np
 
-from crestline.core.batch import Batch, Uncertainty
 from crestline.core.operator import Operator
+from crestline.core.sentinels import LONG_AGO
 from crestline.core.specs import SharedOperator
 from crestline.planner import SharedPlan
+from crestline.planner.shared import agenda_of, demand_of
 from crestline.planner.words import per_minute
-from crestline.runtime.candidates import CandidateTable
-from crestline.runtime.roles import Number
-from crestline.sharing import Schedule
-from crestline.types import Ints
+from crestline.runtime.candidates import Candidates
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def shared(operator: Operator) -> SharedOperator:
-    """The operator of several queries."""
-    return cast(SharedOperator, operator)
+def share(candidates: Candidates, plan: SharedPlan, until: int | None) -> None:
+    """Replace the operator of a single query by one that others can join. Results up to ``until``
+    are out (None: none is)."""
+    operator = plan.make_operator()
+    candidates.recall(operator, np.unique(candidates.operator.ids()))
+    candidates.encoder.drive(operator)
+    candidates.break_ties()
+    if until is not None:
+        for _ in operator.advance_gradually(until):
+            pass  # reported already
 
 
-def begin_after(latest: int, plan: SharedPlan) -> int:
-    """From when on a query that joins sees records: the first pane that none is in yet."""
-    pane = plan.query.window.panes.length
-    return (latest // pane + 1) * pane
+def join(operator: Operator, plan: SharedPlan, name: str, latest: int | None) -> int | None:
+    """Let an operator answer one more query of ``plan``. Return the time since which the query
+    sees records: the start of the first pane without records. None: it sees all."""
+    assert isinstance(operator, SharedOperator)
+    begin: int | None = None
+    if latest is not None:
+        pane = plan.query.window.panes.length
+        begin = (latest // pane + 1) * pane
+    spec = plan.spec(name, LONG_AGO if begin is None else begin)
+    agenda = agenda_of(operator)
+    if agenda is not None:
+        agenda.add(name, spec.slide)
+        if spec.scheduled:
+            assert agenda.schedule is not None
+            agenda.schedule.add(demand_of(name, plan.queries[name]), begin or 0)
+    operator.add(spec)
+    return begin
 
 
-def converted(
-    operator: Any, ids: Ints, kept: CandidateTable, doubt: Uncertainty | None
-) -> Operator:
-    """The operator, which is fresh, with the kept records of these ids."""
-    ids = np.unique(ids)
-    if len(ids) == 0:
-        return cast(Operator, operator)
-    score, time, partition = (
-        np.asarray(kept.table.column(name).to_numpy())[ids]
-        for name in (Number.SCORE, Number.TIME, Number.PARTITION)
-    )
-    if doubt is None:
-        places = operator.observe(Batch(score, time, partition, 0))
-    else:
-        places = operator.observe(Batch(score, time, partition, 0, doubt.take(ids)))
-    operator.rename(ids[places])
-    return cast(Operator, operator)
+def leave(operator: Operator, name: str, number: int, latest: int) -> None:
+    """Let an operator answer a query, known by its number, no more."""
+    assert isinstance(operator, SharedOperator)
+    agenda = agenda_of(operator)
+    if agenda is not None:
+        agenda.remove(number)
+        schedule = agenda.schedule
+        if schedule is not None and any(demand.name == name for demand in schedule.demands):
+            schedule.remove(name, max(latest, schedule.last_change))
+    operator.remove(number)
 
 
-def told_changes(schedule: Schedule) -> list[str]:
-    """The changes of a schedule in sentences."""
-    return [change.sentence(moment, per_minute, "minute") for change in schedule.changes]
+def schedule_changes(operator: Operator) -> list[str]:
+    """How the moments of results were planned again as queries came and went, in sentences."""
+    agenda = agenda_of(operator)
+    if agenda is None or agenda.schedule is None:
+        return []
+    return [change.sentence(moment, per_minute, "minute") for change in agenda.schedule.changes]
 
 
 def moment(time: int) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from itertools import count
 from typing import Any
 
-from crestline.core.errors import PlanError, SourceError
+from crestline.core.errors import PlanError, QueryError, SourceError
 from crestline.language import Query, parse_all
 
 
@@ -18,6 +18,10 @@ def named_queries(
     A query without a name is called ``query``, or ``query_1`` and so on if there are several.
     ``name`` is the name of a single query. Names in ``taken`` are not given again.
     """
+    if not isinstance(query, str | Query):
+        raise QueryError(
+            f"a query is a text, or what crestline.parse made of one, not {type(query).__name__}"
+        )
     queries = (query,) if isinstance(query, Query) else parse_all(query)
     taken = {} if taken is None else taken
     if name is not None and len(queries) > 1:

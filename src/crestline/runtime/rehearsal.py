@@ -20,6 +20,7 @@ from crestline.kernels.jit import store, tiers
 from crestline.kernels.jit.tiers import Rehearsal
 from crestline.language import Query, parse_all
 from crestline.language.query import SEMANTICS
+from crestline.planner import arrange
 from crestline.planner.catalogue import CATALOGUE, reports_every_arrival
 
 if TYPE_CHECKING:
@@ -96,6 +97,20 @@ def family_of(query: Query, shares: bool) -> str:
     if shares:
         return "shared"
     return "arrivals" if reports_every_arrival(query.window) else "steps"
+
+
+def warm_for(queries: Mapping[str, Query], records: int) -> None:
+    """Compile all kernels that the queries may call, if so many records are worth it. One process
+    of a machine compiles, the others wait for it."""
+    if records < MANY:
+        return
+    families = {}
+    for bundle in arrange(queries):
+        shares = len(bundle.queries) > 1 or any(
+            query.frequency is not None for query in bundle.queries.values()
+        )
+        families[family_of(bundle.plan.query, shares)] = None
+    warm(families)
 
 
 def warm(families: Iterable[str] = FAMILIES, progress: Progress | None = None) -> dict[str, int]:
@@ -184,4 +199,13 @@ def _texts(family: str) -> Iterator[str]:
             yield f"{single[0].partition(' AS ')[0]} BY SUM OF PROBABILITY ORDER BY x"
 
 
-__all__ = ["FAMILIES", "MANY", "compile_noted", "family_of", "prepare", "rehearsed", "warm"]
+__all__ = [
+    "FAMILIES",
+    "MANY",
+    "compile_noted",
+    "family_of",
+    "prepare",
+    "rehearsed",
+    "warm",
+    "warm_for",
+]

@@ -1,5 +1,4 @@
-"""Records wait until the watermark has passed them, then count in time order: of ``[ROWS n ON ts]``
-and ``COMBINE``, and where every arrival brings a result and no record is late."""
+"""Records that wait until the watermark has passed them, then count in time order."""
 
 from __future__ import annotations
 
@@ -31,10 +30,10 @@ class Reorder:
         self._keys += [selected_role(i) for i in range(len(query.select))]
         if query.combine is not None:
             self._keys = [Role.OBJECT, Role.STREAM]
-        #: Whether their order within one moment makes no difference here.
+        #: The order within one moment makes no difference.
         self._any_order = not counts_rows(query.window)
-        asked = query.probability
-        self._exclusive = asked is not None and asked.exclusive_by is not None
+        uncertain = query.probability
+        self._exclusive = uncertain is not None and uncertain.exclusive_by is not None
         #: Parts in time order, and how long each was when it began to wait.
         self._held: list[tuple[AdmittedBatch, int]] = []
 
@@ -45,10 +44,19 @@ class Reorder:
     def __len__(self) -> int:
         return sum(len(part) for part, _ in self._held)
 
-    def release(self, more: AdmittedBatch | None, watermark: int | None) -> Iterator[AdmittedBatch]:
-        """Take records in and let go, in order, of those before the watermark (None: all)."""
-        if more is not None and len(more):
-            self._hold(more)
+    def hold(self, part: AdmittedBatch) -> None:
+        """Let records wait. Small parts are put together, so that there are never many."""
+        if len(part) == 0:
+            return
+        while self._held and len(self._held[-1][0]) < min(2 * len(part), _SMALL):
+            part = AdmittedBatch.joined([self._held.pop()[0], part])
+        assert part.time is not None
+        if not is_ascending(part.time):
+            part = part.take(np.argsort(part.time, kind="stable"))
+        self._held.append((part, len(part)))
+
+    def release(self, watermark: int | None) -> Iterator[AdmittedBatch]:
+        """Let go, in order, of the records before the watermark (None: of all)."""
         ready: list[AdmittedBatch] = []
         held: list[tuple[AdmittedBatch, int]] = []
         for part, length in self._held:
@@ -64,46 +72,36 @@ class Reorder:
         if ready:
             yield from self._in_order(AdmittedBatch.joined(ready))
 
-    def _hold(self, part: AdmittedBatch) -> None:
-        """Small parts are put together, so that there are never many."""
-        while self._held and len(self._held[-1][0]) < min(2 * len(part), _SMALL):
-            part = AdmittedBatch.joined([self._held.pop()[0], part])
-        assert part.time is not None
-        if not is_ascending(part.time):
-            part = part.take(np.argsort(part.time, kind="stable"))
-        self._held.append((part, len(part)))
-
-    def _in_order(self, admitted: AdmittedBatch) -> Iterator[AdmittedBatch]:
-        """The records in order, a piece at a time: beside all of them there is never more than a
-        piece once more."""
-        order = self._order(admitted)
+    def _in_order(self, records: AdmittedBatch) -> Iterator[AdmittedBatch]:
+        """The records in order, in pieces, so that not all of them are copied at once."""
+        order = self._order(records)
         if order is None:
-            yield admitted
+            yield records
             return
         for start in range(0, len(order), _PIECE):
-            yield admitted.take(order[start : start + _PIECE])
+            yield records.take(order[start : start + _PIECE])
 
-    def _order(self, admitted: AdmittedBatch) -> Ints | None:
-        """By event time, then by key, then by how uncertain they are (as in a result): the order
-        must not depend on how records arrived. None: as they are."""
-        assert admitted.time is not None
+    def _order(self, records: AdmittedBatch) -> Ints | None:
+        """The order by event time, then key, then uncertainty (as in a result): it does not depend
+        on how records arrived. None: they are in order."""
+        assert records.time is not None
         if self._any_order:
-            return None if is_ascending(admitted.time) else np.argsort(admitted.time, kind="stable")
-        keys: list[Ints] = [sort_codes(admitted.columns.column(name)) for name in self._keys]
+            return None if is_ascending(records.time) else np.argsort(records.time, kind="stable")
+        keys: list[Ints] = [sort_codes(records.columns.column(name)) for name in self._keys]
         if Role.OBJECT in self._keys:
-            keys.append(~sort_codes(pa.array(admitted.score)))
-        if admitted.probability is not None:
-            keys.append(~sort_codes(pa.array(admitted.probability)))
+            keys.append(~sort_codes(pa.array(records.score)))
+        if records.probability is not None:
+            keys.append(~sort_codes(pa.array(records.probability)))
         if self._exclusive:
-            keys.append(sort_codes(admitted.columns.column(Role.EXCLUSIVE)))
-        return np.lexsort((np.asarray(admitted.rows), *keys[::-1], admitted.time))
+            keys.append(sort_codes(records.columns.column(Role.EXCLUSIVE)))
+        return np.lexsort((np.asarray(records.rows), *keys[::-1], records.time))
 
     def state(self) -> dict[str, Any]:
         return AdmittedBatch.joined(self.parts()).state() if self._held else {}
 
     def restore(self, state: dict[str, Any]) -> None:
         if state:
-            self._hold(AdmittedBatch.from_state(state))
+            self.hold(AdmittedBatch.from_state(state))
 
 
 def _rest(part: AdmittedBatch, count: int, length: int) -> tuple[AdmittedBatch, int]:

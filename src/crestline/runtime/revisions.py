@@ -1,201 +1,213 @@
 """LATE REVISE: late records correct what was reported.
 
-Correcting a window needs the best of all its panes, however old, so those are remembered for good:
-k records (and ties) for each pane of a partition, and every record of an uncertain stream. When
-late records have come, a fresh operator replays the panes they touch twice, without them and with
-them; every snapshot that differs is reported again, its revision counted up. The second operator
-then takes over.
+Correcting a window needs the best of all its panes, however old. So candidates are never forgotten:
+k records (and ties) for each pane of a partition, and every record of an uncertain stream. Late
+records wait until a next result falls due. Then a fresh operator replays the panes that they touch
+twice, without them and with them. Every snapshot that differs is reported again, its revision
+counted up. The second operator takes over.
 
 A snapshot may also come out empty, with PT_K: nothing is reported of it then, as it has no rows.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from crestline.core import sound
-from crestline.core.batch import Batch, Uncertainty
 from crestline.core.operator import Operator
 from crestline.core.sentinels import LONG_AGO
 from crestline.core.snapshots import Snapshots
-from crestline.core.window import RangeWindow, UnboundedWindow
+from crestline.core.window import RangeWindow
+from crestline.language import Query
 from crestline.planner import Plan
 from crestline.runtime.admitted import AdmittedBatch
-from crestline.runtime.uncertainty import uncertain
-from crestline.types import Floats, Ints
+from crestline.runtime.candidates import Candidates
+from crestline.runtime.lateness import Lateness
+from crestline.runtime.roles import Number
+from crestline.runtime.turns import Turn, Turns, retype_records
+from crestline.runtime.window_meter import WindowMeter
+from crestline.types import Ints
 
 
-class Revisions:
-    """The memory of a revising run; record i of it is row i of the engine's table."""
+class Revisions(Turns):
+    """Records count as they arrive; late ones wait, then correct results."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(
+        self, queries: Mapping[str, Query], plan: Plan, lateness: Lateness, meter: WindowMeter,
+        candidates: Candidates,
+    ) -> None:  # fmt: skip
         window = plan.query.window
-        assert isinstance(window, RangeWindow | UnboundedWindow)
-        self._plan = plan
+        super().__init__(queries, plan.query, lateness, meter)
+        self._plan, self._candidates = plan, candidates
         self._width = window.width if isinstance(window, RangeWindow) else None
-        self.slide = window.slide or 1
-        self._on_arrival = window.panes.on_arrival
-        self.reported_until = LONG_AGO
-        self.ties: Ints | None = None
-        self._time = self._partition = np.empty(0, np.int64)
-        self._score = np.empty(0)
-        self._doubt: Uncertainty | None = None
-        if plan.query.probability is not None:
-            self._doubt = Uncertainty(np.empty(0), np.empty(0, np.int64), np.empty(0, np.int64))
-        self.held: AdmittedBatch | None = None
+        #: Results up to this time are out.
+        self._reported_until = LONG_AGO
+        self._held: AdmittedBatch | None = None
+        #: How often the snapshot of a partition and a window end was corrected.
         self._revision: dict[tuple[int, int], int] = {}
 
-    @property
-    def pending(self) -> bool:
-        """Whether late records wait."""
-        return self.held is not None
+    # -- turns --------------------------------------------------------------------------------
 
-    @property
-    def count(self) -> int:
-        """How many records are remembered."""
-        return len(self._time)
+    def push(self, records: AdmittedBatch, horizon: int = LONG_AGO) -> Iterator[Turn]:
+        if records.time is None or len(records) == 0:
+            return
+        before = self._watermark.latest
+        self._meter.add(records)
+        late = self._lateness.judge(records.time)
+        if late is None and self._held is None:
+            yield from self._report(self._watermark.due(), records)
+            return
+        late = np.zeros(len(records), np.bool_) if late is None else late
+        reached = np.maximum(np.maximum.accumulate(records.time), before)
+        start = 0
+        for stop in self._cuts(reached, before):
+            indices = np.arange(start, stop)
+            is_late = late[start:stop]
+            start = stop
+            if is_late.any():
+                self._lateness.count(int(is_late.sum()))
+                self._set_late_aside(records.take(indices[is_late]))
+            if not is_late.all():
+                yield Turn(records.take(indices[~is_late]), due=False)
+            until = self._watermark.due(int(reached[stop - 1]))
+            if self._falls_due(until):
+                yield from self._report(until)
 
-    def falls_due(self, until: int) -> bool:
+    def _cuts(self, reached: Ints, before: int) -> list[int]:
+        """Where a batch is cut: behind each record with which the watermark passes a window end,
+        and at its end."""
+        slide, delay = self._watermark.slide, self._watermark.delay
+        step = (reached - delay) // slide
+        passing = np.flatnonzero(np.diff(step, prepend=(before - delay) // slide)) + 1
+        return list(dict.fromkeys([*passing.tolist(), len(reached)]))
+
+    def due(self, latest: int | None) -> Iterator[Turn]:
+        if latest is not None:
+            self._watermark.reach(latest)
+        merged, self._merged = self._merged, None
+        if not self._watermark.started:
+            return
+        yield Turn(merged, due=False)
+        until = self._watermark.due()
+        if self._falls_due(until):
+            yield from self._report(until)
+
+    def flush(self) -> Iterator[Turn]:
+        for turn in super().flush():
+            yield turn
+            self._reported_until = self._watermark.last_end
+
+    def _report(self, until: int | None, records: AdmittedBatch | None = None) -> Iterator[Turn]:
+        assert until is not None
+        yield Turn(records, until)
+        self._reported_until = max(self._reported_until, until)
+
+    def _falls_due(self, until: int | None) -> bool:
         """Whether there is anything to report up to ``until`` that was not reported before."""
-        before = self.reported_until
+        before = self._reported_until
+        assert until is not None
         if before == LONG_AGO:
             return True
-        if self._on_arrival:
-            return bool(((self._time > before) & (self._time <= until)).any())
-        return until // self.slide > before // self.slide
+        if self._watermark.on_arrival:
+            times = self._candidates.table.numbers(Number.TIME)
+            return bool(((times > before) & (times <= until)).any())
+        return until // self._watermark.slide > before // self._watermark.slide
 
-    def remember(
-        self, time: Ints, partition: Ints, score: Floats, doubt: Uncertainty | None = None
-    ) -> None:
-        self._time = np.concatenate((self._time, time))
-        self._partition = np.concatenate((self._partition, partition))
-        self._score = np.concatenate((self._score, score))
-        if self._doubt is not None and doubt is not None:
-            self._doubt = self._doubt.plus(doubt)
+    def _set_late_aside(self, late: AdmittedBatch) -> None:
+        self._held = late if self._held is None else self._held.plus(late)
 
-    def set_codes(self, rule: Ints, group: Ints) -> None:
-        """Rules and groups were numbered anew."""
-        assert self._doubt is not None
-        self._doubt = Uncertainty(self._doubt.probability, rule, group)
+    # -- corrections --------------------------------------------------------------------------
 
-    def hold(self, late: AdmittedBatch) -> None:
-        self.held = late if self.held is None else self.held.plus(late)
-
-    def take_held(self) -> AdmittedBatch:
-        held, self.held = self.held, None
-        assert held is not None
-        return held
-
-    def catcher(self) -> Operator:
-        """An operator that only prunes: it is never advanced."""
-        return self._plan.operator()
-
-    def replay(self, known: int) -> tuple[Operator, Snapshots, Ints]:
-        """The operator with all records (those from ``known`` on are the late ones), and the
-        snapshots that came out different, with their revisions."""
-        earliest = int(self._time[known:].min())
+    def corrections(self) -> Iterator[tuple[Snapshots, Ints]]:
+        if self._held is None:
+            return
+        late, self._held = self._held, None
+        candidates = self._candidates
+        known = len(candidates.table)
+        candidates.observe(late, by=self._plan.make_operator())
+        times = candidates.table.numbers(Number.TIME)
+        earliest = int(times[known:].min())
         start = LONG_AGO
-        if self._width is not None and self.reported_until > LONG_AGO:
-            start = min(earliest, self.reported_until) - self._width - self.slide
-        earlier, before = self._run(start, known)
-        operator, after = self._run(start, self.count)
-        if self._doubt is not None:  # of what was reported before, false promises are counted
-            added = uncertain(operator).overfull - uncertain(earlier).overfull
-            uncertain(operator).overfull = max(0, added)
-        old = _contents(before)
-        changed, revision = [], []
-        for i, ((p, e), shown) in enumerate(_contents(after).items()):
-            was = old.get((p, e), _EMPTY)
-            if e > earliest - 1 and was != shown:
-                changed.append(i)
-                if was != _EMPTY:  # else this is its first report
-                    self._revision[p, e] = self._revision.get((p, e), 0) + 1
-                revision.append(self._revision.get((p, e), 0))
-        return operator, _chosen(after, changed), np.array(revision, np.int64)
+        if self._width is not None and self._reported_until > LONG_AGO:
+            start = min(earliest, self._reported_until) - self._width - self._watermark.slide
+        ids = np.flatnonzero(times >= start)
+        ties = candidates.table.ties(np.arange(len(times)))
+        before, old = self._replay(ids[ids < known], ties)
+        after, new = self._replay(ids, ties)
+        candidates.encoder.count_replay(before, after)
+        candidates.encoder.drive(after)
+        changed, revisions = self._changes(old, new, earliest)
+        if changed:
+            yield new.ordered(np.array(changed, np.int64)), np.array(revisions, np.int64)
 
-    def _run(self, start: int, count: int) -> tuple[Operator, Snapshots]:
-        """A fresh operator over the first ``count`` records from a time on, brought up to date."""
-        ids = np.flatnonzero(self._time[:count] >= start)
-        operator = self._plan.operator()
-        records = (self._score[ids], self._time[ids], self._partition[ids], 0)
-        if self._doubt is None:
-            kept = operator.observe(Batch(*records))
-        else:
-            kept = operator.observe(Batch(*records, self._doubt.take(ids)))
-        operator.rename(ids[kept])
-        if self.ties is not None:
-            operator.set_ties(self.ties)
-        if self.reported_until == LONG_AGO:
+    def _replay(self, ids: Ints, ties: Ints | None) -> tuple[Operator, Snapshots]:
+        """A fresh operator with these records, brought up to date, and what it reports."""
+        operator = self._plan.make_operator()
+        self._candidates.recall(operator, ids)
+        if ties is not None:
+            operator.set_ties(ties)
+        if self._reported_until == LONG_AGO:
             return operator, Snapshots.nothing()
-        return operator, operator.advance(self.reported_until)
+        return operator, operator.advance(self._reported_until)
+
+    def _changes(
+        self, old: Snapshots, new: Snapshots, earliest: int
+    ) -> tuple[list[int], list[int]]:
+        """Which new snapshots differ from the old ones, and their revisions."""
+        contents = _contents(old)
+        changed, revisions = [], []
+        for index, ((partition, end), shown) in enumerate(_contents(new).items()):
+            was = contents.get((partition, end), _EMPTY)
+            if end >= earliest and was != shown:
+                changed.append(index)
+                if was != _EMPTY:  # else this is its first report
+                    key = partition, end
+                    self._revision[key] = self._revision.get(key, 0) + 1
+                revisions.append(self._revision.get((partition, end), 0))
+        return changed, revisions
+
+    # -- state --------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
         revised = [[p, e, r] for (p, e), r in self._revision.items()]
-        state: dict[str, Any] = {
-            "reported_until": int(self.reported_until),
-            "time": self._time,
-            "partition": self._partition,
-            "score": self._score,
+        return super().state() | {
+            "reported_until": int(self._reported_until),
             "revised": np.array(revised, np.int64).reshape(-1, 3),
+            "held": {} if self._held is None else self._held.state(),
         }
-        if self.ties is not None:
-            state["ties"] = self.ties
-        if self._doubt is not None:
-            state["probability"] = self._doubt.probability
-        if self.held is not None:
-            state["held"] = self.held.state()
-        return state
 
     def restore(self, state: dict[str, Any]) -> None:
-        self.reported_until = state["reported_until"]
-        self._time, self._partition = state["time"], state["partition"]
-        self._score, self.ties = state["score"], state.get("ties")
+        self._reported_until = state["reported_until"]
+        sound.moments("reported_until", np.array([self._reported_until]))
         self._revision = {(int(p), int(e)): int(r) for p, e, r in state["revised"]}
-        if self._doubt is not None:  # ``set_codes`` tells rules and groups
-            self._doubt = Uncertainty(state["probability"], self._doubt.rule, self._doubt.group)
-        if "held" in state:
-            self.held = AdmittedBatch.from_state(state["held"])
+        if state["held"]:
+            self._held = AdmittedBatch.from_state(state["held"])
 
-    def check(self, partitions: int, kept: int) -> None:
-        """Refuse a history of records or partitions that are not there."""
-        arrays: list[Any] = [self._time, self._partition, self._score]
-        arrays += [] if self._doubt is None else [self._doubt.probability]
-        sound.length("revisions", *arrays, of=kept)
-        sound.require(all(array.ndim == 1 for array in arrays), "revisions are no table")
-        if self.ties is not None:  # those of the latest records may still be open
-            sound.like(self.ties, np.empty(0, np.int64), "revisions.ties")
-            sound.require(len(self.ties) <= kept, "ties of records that are not there")
-        sound.like(self._score, np.empty(0), "revisions.score")
-        sound.moments("revisions.time", self._time, np.array([self.reported_until]))
-        sound.within("revisions.partition", self._partition, 0, partitions)
-        sound.numbers("revisions.score", self._score)
+    def retype(self, state: dict[str, Any], roles: pa.Schema) -> None:
+        retype_records(state["held"], roles)
+
+    def _parts(self) -> list[AdmittedBatch]:
+        return [] if self._held is None else [self._held]
 
 
 #: A snapshot without rows: ids, and the bytes of their probabilities.
 _EMPTY: tuple[tuple[int, ...], bytes] = ((), b"")
 
 
-def _contents(reported: Snapshots) -> dict[tuple[int, int], tuple[tuple[int, ...], bytes]]:
+def _contents(snapshots: Snapshots) -> dict[tuple[int, int], tuple[tuple[int, ...], bytes]]:
     """What each snapshot (partition, end) shows, so that two of them can be compared."""
-    found = {}
-    for i, (p, e, ids, _) in enumerate(reported):
+    contents = {}
+    for i, (partition, end, ids, _) in enumerate(snapshots):
         probability = b""
-        if reported.probability is not None:
-            part = slice(reported.offset[i], reported.offset[i + 1])
-            probability = reported.probability[part].tobytes()
-        found[p, e] = (tuple(ids.tolist()), probability)
-    return found
+        if snapshots.probability is not None:
+            rows = slice(snapshots.offset[i], snapshots.offset[i + 1])
+            probability = snapshots.probability[rows].tobytes()
+        contents[partition, end] = (tuple(ids.tolist()), probability)
+    return contents
 
 
-def _chosen(reported: Snapshots, places: list[int]) -> Snapshots:
-    """Only the snapshots at these places."""
-    chosen = np.array(places, np.int64)
-    count = np.diff(reported.offset)[chosen]
-    rows = [np.arange(reported.offset[i], reported.offset[i + 1]) for i in places]
-    flat = np.concatenate(rows) if rows else np.empty(0, np.int64)
-    return Snapshots.of(
-        reported.partition[chosen], reported.end[chosen], count, reported.id[flat],
-        reported.score[flat], None if reported.probability is None else reported.probability[flat],
-    )  # fmt: skip
+__all__ = ["Revisions"]

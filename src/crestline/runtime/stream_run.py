@@ -1,7 +1,7 @@
-"""The queries on one stream: one read, expressions worked out once, structures that are shared.
+"""The queries on one stream: one read, each expression computed once, structures that are shared.
 
 Queries that rank the same records in the same way are one bundle (``planner.shared``) with one
-engine. The others have engines of their own and share the scan and the expressions.
+``BundleRun``. All bundles share the scan and the expressions.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from crestline.core import sound
 from crestline.core.errors import PlanError, StateError
 from crestline.core.sentinels import LONG_AGO
 from crestline.core.tables import REJECTS
@@ -30,19 +31,19 @@ from crestline.runtime.views import Named
 
 
 @dataclass(slots=True)
-class Batch:
-    """A batch that a run has admitted, and what the run becomes if it takes the batch in."""
+class AdmittedByAll:
+    """A batch that all bundles have admitted, and what the run becomes if it takes the batch in."""
 
     schema: pa.Schema
     typed: bool
-    engines: list[BundleRun]
+    bundles: list[BundleRun]
     admissions: list[Admission]
-    #: Of columns that have widened, in sentences.
+    #: Which columns have widened, in sentences.
     notes: list[str]
 
 
 class StreamRun:
-    """The run of queries over one stream; ``push`` batches, take tables, ``finish``."""
+    """The run of queries over one stream: ``push`` batches, take tables, ``finish``."""
 
     def __init__(
         self, queries: Mapping[str, Query], schema: pa.Schema, *, typed: bool = True,
@@ -53,36 +54,37 @@ class StreamRun:
         ``variants`` are schemas that batches are known to have beside ``schema``."""
         self._typed, self._strict, self._bounded = typed, strict, bounded
         self._keep_rejects = keep_rejects
-        self._prepared = False  # for many records
+        self._compiled = False  # for many records
         queries = in_full(queries, schema.names)
         uses = Uses.of(queries.values(), schema)
         self.schema = settled(schema, uses)
         for variant in variants:
             self.schema = widened(self.schema, variant, schema.names, uses)
-        self._engines = [self._engine(bundle) for bundle in arrange(queries)]
-        #: What became of queries that were removed.
+        self._bundles = [self._run_of(bundle) for bundle in arrange(queries)]
+        #: Rejects of bundles that were removed.
         self._removed: list[pa.Table] = []
         #: Which columns have widened, in sentences.
         self.notes: list[str] = []
-        self._settle()
+        self._prepare()
 
-    def _engine(self, bundle: Bundle) -> BundleRun:
+    def _run_of(self, bundle: Bundle) -> BundleRun:
         return BundleRun(
             bundle, self.schema, typed=self._typed, strict=self._strict, bounded=self._bounded,
             keep_rejects=self._keep_rejects,
         )  # fmt: skip
 
-    def _settle(self) -> None:
-        """Be ready for the engines that there are now."""
-        self._expressions: Expressions | None = None
-        if len(self._engines) > 1:
-            self._expressions = Expressions([engine.projection for engine in self._engines])
-        self._columns = _columns_of(self._engines)
+    def _prepare(self) -> None:
+        """Be ready for the bundles that there are now."""
+        projections = [bundle.projection for bundle in self._bundles]
+        self._expressions = Expressions(projections) if len(projections) > 1 else None
+        columns = (name for projection in projections for name in projection.columns)
+        self._columns = list(dict.fromkeys(columns))
         self._uses = Uses.of(self.queries.values(), self.schema)
 
     @property
     def queries(self) -> dict[str, Query]:
-        return {n: query for engine in self._engines for n, query in engine.fold.queries.items()}
+        """The queries that are answered, by name."""
+        return {n: q for bundle in self._bundles for n, q in bundle.executor.queries.items()}
 
     @property
     def columns(self) -> list[str]:
@@ -91,139 +93,144 @@ class StreamRun:
 
     @property
     def event_times(self) -> list[str]:
-        """The columns of the stream that are event times of queries."""
-        every = (engine.event_time for engine in self._engines)
-        return list(dict.fromkeys(name for name in every if name is not None))
+        """The columns of event times whose order decides when results come."""
+        columns = (bundle.event_time for bundle in self._bundles)
+        return list(dict.fromkeys(name for name in columns if name is not None))
 
     def schema_of(self, name: str) -> pa.Schema:
-        """Of every table of a query's results."""
-        return self._of(name).fold.schema(name)
+        """The columns of every table of a query's results."""
+        return self._bundle_of(name).executor.schema(name)
 
     def metrics(self, name: str) -> Metrics:
-        return self._of(name).fold.metrics_of(name)
+        """The counts of one query."""
+        return self._bundle_of(name).executor.metrics_of(name)
 
     def watermark(self, name: str) -> int | None:
-        """Up to when the query's stream is known to be complete, if it has event times."""
-        return self._of(name).fold.watermark
+        """The time up to which the query's stream is complete, if it has event times."""
+        watermark = self._bundle_of(name).executor.watermark
+        return watermark.value if watermark.started else None
 
     @property
     def rows_in(self) -> int:
-        return max((engine.metrics.rows_in for engine in self._engines), default=0)
+        return max((bundle.metrics.rows_in for bundle in self._bundles), default=0)
 
     @property
     def rows_late(self) -> int:
-        return max((engine.metrics.rows_late for engine in self._engines), default=0)
-
-    def _of(self, name: str) -> BundleRun:
-        for engine in self._engines:
-            if name in engine.fold.queries:
-                return engine
-        raise PlanError(f"there is no query {name}: there are {', '.join(self.queries) or 'none'}")
+        return max((bundle.metrics.rows_late for bundle in self._bundles), default=0)
 
     @property
     def plans(self) -> list[str]:
-        """What was planned anew while the queries ran, in sentences."""
-        return [sentence for engine in self._engines for sentence in engine.fold.plans]
+        """How results were planned again while the queries ran, in sentences."""
+        return [sentence for bundle in self._bundles for sentence in bundle.executor.plans]
+
+    def _bundle_of(self, name: str) -> BundleRun:
+        for bundle in self._bundles:
+            if name in bundle.executor.queries:
+                return bundle
+        raise PlanError(f"there is no query {name}: there are {', '.join(self.queries) or 'none'}")
 
     # -- records ------------------------------------------------------------------------------
 
     def push(
         self, batch: pa.Table | pa.RecordBatch, horizons: Mapping[str, int] | None = None
     ) -> Iterator[Named]:
-        """Take records in; yield the result rows that fall due because of them. ``horizons`` tells,
-        by columns of event times, before which time no record is to come."""
+        """Take a batch in; yield the result rows that fall due. ``horizons`` has, by column of
+        event times, a time before which no record is to come."""
         return self.take(self.admit(batch, self._typed), horizons)
 
-    def admit(self, batch: pa.Table | pa.RecordBatch, typed: bool) -> Batch:
-        """Look at a batch for all queries. Nothing has changed if it is refused, and nothing but
-        the rejects if it is not taken in: see ``reject_marks``."""
-        if batch.num_rows >= MANY and not self._prepared:
+    def admit(self, batch: pa.Table | pa.RecordBatch, typed: bool) -> AdmittedByAll:
+        """Show a batch to all bundles. If one refuses it, nothing has changed. If it is not taken
+        in afterwards, only rejects have been added: see ``reject_marks``."""
+        if batch.num_rows >= MANY and not self._compiled:
             prepare(self.queries, batch, typed)
-            self._prepared = True
+            self._compiled = True
         marks = self.reject_marks()
         try:
-            return self._admit(batch, typed)
+            admitted = self._ready_for(batch.schema, typed)
+            batch, misfits = conformed(batch, admitted.schema, self._columns, self._uses)
+            computed = None if self._expressions is None else self._expressions(batch)
+            admitted.admissions = [
+                bundle.admit(batch, misfits, self._expressions, computed)
+                for bundle in admitted.bundles
+            ]
         except BaseException:
             self.return_rejects_to(marks)
             raise
-
-    def _admit(self, batch: pa.Table | pa.RecordBatch, typed: bool) -> Batch:
-        admitted = self._ready_for(batch.schema, typed)
-        batch, misfits = conformed(batch, admitted.schema, self._columns, self._uses)
-        computed = None if self._expressions is None else self._expressions(batch)
-        admitted.admissions = [
-            engine.admit(batch, misfits, self._expressions, computed) for engine in admitted.engines
-        ]
         return admitted
 
-    def take(self, batch: Batch, horizons: Mapping[str, int] | None = None) -> Iterator[Named]:
-        """Take an admitted batch in; yield the result rows that fall due because of it."""
-        known = {} if horizons is None else horizons
-        if batch.engines is not self._engines:
-            self._engines, self.schema, self._typed = batch.engines, batch.schema, batch.typed
+    def take(
+        self, batch: AdmittedByAll, horizons: Mapping[str, int] | None = None
+    ) -> Iterator[Named]:
+        """Take an admitted batch in; yield the result rows that fall due."""
+        if batch.bundles is not self._bundles:
+            self._bundles, self.schema, self._typed = batch.bundles, batch.schema, batch.typed
             self.notes += batch.notes
-            self._settle()
-        for engine, admission in zip(batch.engines, batch.admissions, strict=True):
-            horizon = known.get(engine.event_time or "", LONG_AGO)
-            yield from engine.take(admission, horizon)
+            self._prepare()
+        for bundle, admission in zip(batch.bundles, batch.admissions, strict=True):
+            horizon = (horizons or {}).get(bundle.event_time or "", LONG_AGO)
+            yield from bundle.take(admission, horizon)
 
-    def reject_marks(self) -> list[Any]:
-        """Where the rejects stand, for ``return_rejects_to``."""
-        return [engine.rejects.mark() for engine in self._engines]
+    def finish(self) -> Iterator[Named]:
+        """End a bounded stream; yield the result rows that are still due."""
+        for bundle in self._bundles:
+            yield from bundle.finish()
 
-    def return_rejects_to(self, marks: list[Any]) -> None:
-        """Forget what was set aside since."""
-        for engine, mark in zip(self._engines, marks, strict=True):
-            engine.rejects.return_to(mark)
+    # -- types that widen ---------------------------------------------------------------------
 
-    def _ready_for(self, given: pa.Schema, typed: bool) -> Batch:
-        """What the run is with the types that batches of this schema need."""
-        same = Batch(self.schema, self._typed, self._engines, [], [])
-        wanted = widened(self.schema, given, self._columns, self._uses)
+    def _ready_for(self, schema: pa.Schema, typed: bool) -> AdmittedByAll:
+        """What the run becomes with the types that batches of this schema need."""
+        same = AdmittedByAll(self.schema, self._typed, self._bundles, [], [])
+        wanted = widened(self.schema, schema, self._columns, self._uses)
         if wanted.equals(self.schema):
             return same
         typed = typed and self._typed
         try:
             return self._widened(wanted, typed)
-        except CandidateMisfit:  # widen what can be, column by column
-            schema = self.schema
-        for place, field in enumerate(wanted):
-            if field.type == schema.field(place).type:
+        except CandidateMisfit:  # widen the columns that can be, one by one
+            reached = self.schema
+        for index, field in enumerate(wanted):
+            if field.type == reached.field(index).type:
                 continue
             try:
-                same = self._widened(schema.set(place, field), typed)
-                schema = same.schema
+                same = self._widened(reached.set(index, field), typed)
+                reached = same.schema
             except CandidateMisfit:
                 continue
         return same
 
-    def _widened(self, schema: pa.Schema, typed: bool) -> Batch:
-        engines = [engine.widened(schema, typed) for engine in self._engines]
+    def _widened(self, schema: pa.Schema, typed: bool) -> AdmittedByAll:
+        bundles = [bundle.widened(schema, typed) for bundle in self._bundles]
         notes = [
             f"the column {field.name} is {field.type} from now on, and was {before.type}"
             for before, field in zip(self.schema, schema, strict=True)
             if before.type != field.type and not pa.types.is_null(before.type)
         ]
-        return Batch(schema, typed, engines, [], notes)
+        return AdmittedByAll(schema, typed, bundles, [], notes)
 
-    def finish(self) -> Iterator[Named]:
-        """The end of a bounded stream: yield what is still due."""
-        for engine in self._engines:
-            yield from engine.finish()
+    # -- rejects ------------------------------------------------------------------------------
+
+    def reject_marks(self) -> list[Any]:
+        """How many rejects each bundle has, for ``return_rejects_to``."""
+        return [bundle.rejects.mark() for bundle in self._bundles]
+
+    def return_rejects_to(self, marks: list[Any]) -> None:
+        """Forget the rejects since these marks."""
+        for bundle, mark in zip(self._bundles, marks, strict=True):
+            bundle.rejects.return_to(mark)
 
     def add_rejects(self, rejected: pa.Table) -> None:
-        """Records that the source itself could not read."""
-        for engine in self._engines:
-            engine.rejects.add_table(rejected)
-            engine.metrics.rejected = dict(engine.rejects.counts)
+        """Add records that the source itself could not read."""
+        for bundle in self._bundles:
+            bundle.rejects.add_table(rejected)
+            bundle.metrics.rejected = dict(bundle.rejects.counts)
 
     def take_rejects(self, silent: frozenset[str] = frozenset()) -> pa.Table:
-        """The records set aside since the last call; a bundle tells of each once, and one of
-        ``silent`` queries of none."""
+        """Return the rejects since the last call, once per bundle; none of a bundle whose queries
+        are all ``silent``."""
         taken = [
             rejects
-            for engine in self._engines
-            if (rejects := engine.rejects.take()) and not silent.issuperset(engine.fold.queries)
+            for bundle in self._bundles
+            if (rejects := bundle.rejects.take()) and not silent.issuperset(bundle.executor.queries)
         ]
         removed, self._removed = self._removed, []
         return pa.concat_tables([REJECTS.empty_table(), *removed, *taken])
@@ -231,37 +238,38 @@ class StreamRun:
     # -- queries that come and go -------------------------------------------------------------
 
     def add(self, name: str, query: Query) -> tuple[list[str], int | None]:
-        """Answer one query more from now on: with whom it shares, and from which event time on it
-        sees records (None: all that are pushed from now on)."""
+        """Answer one more query. Return the queries that it shares with, and the event time since
+        which it sees records (None: it sees all that are pushed from now on)."""
         query = in_full({name: query}, self.schema.names)[name]
         key = sharing_key(query)
-        if key is not None and not (counts_rows(query.window) or _at_arrivals(query)):
-            for engine in self._engines:
-                others = engine.fold.queries
+        at_arrivals = reports_every_arrival(query.window) and query.frequency is None
+        if key is not None and not (counts_rows(query.window) or at_arrivals):
+            for bundle in self._bundles:
+                others = bundle.executor.queries
                 if key == sharing_key(next(iter(others.values()))):
-                    return list(others), engine.fold.join(name, query)
-        self._engines.append(self._engine(Bundle.of({name: query})))
-        self._settle()
+                    return list(others), bundle.executor.join(name, query)
+        self._bundles.append(self._run_of(Bundle.of({name: query})))
+        self._prepare()
         return [], None
 
     def remove(self, name: str) -> None:
         """Answer a query no more."""
-        engine = self._of(name)
-        if len(engine.fold.queries) > 1:
-            engine.fold.leave(name)
+        bundle = self._bundle_of(name)
+        if len(bundle.executor.queries) > 1:
+            bundle.executor.leave(name)
             return
-        self._removed.append(engine.rejects.take())
-        self._engines.remove(engine)
-        self._settle()
+        self._removed.append(bundle.rejects.take())
+        self._bundles.remove(bundle)
+        self._prepare()
 
     # -- state --------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """All there is to know, for ``core.state.pack``."""
+        """The whole state, for ``core.state.pack``."""
         return {
             "typed": self._typed,
             "schema": self.schema.serialize().to_pybytes(),
-            "engines": {str(i): engine.state() for i, engine in enumerate(self._engines)},
+            "bundles": {str(i): bundle.state() for i, bundle in enumerate(self._bundles)},
         }
 
     @classmethod
@@ -269,35 +277,35 @@ class StreamRun:
         cls, queries: Mapping[str, Query], state: dict[str, Any], *, strict: bool = False,
         keep_rejects: int | None = None,
     ) -> StreamRun:  # fmt: skip
-        """The one whose ``state()`` this was."""
+        """The run of these queries whose ``state()`` this was."""
         schema = pa.ipc.read_schema(pa.py_buffer(state["schema"]))
-        several = cls({}, schema, typed=state["typed"], strict=strict, keep_rejects=keep_rejects)
+        run = cls({}, schema, typed=state["typed"], strict=strict, keep_rejects=keep_rejects)
         left = in_full(queries, schema.names)  # the columns that * has had all along
-        for known in state["engines"].values():
-            mine = {name: left.pop(name) for name in known["queries"] if name in left}
-            if len(mine) < len(known["queries"]):
-                raise StateError(
-                    "this state belongs to other queries: resume it with the same text, which had"
-                    f" {', '.join(known['queries'])}"
-                )
-            shared = "agenda" in known["fold"] or "asks" in known["fold"]["operator"]
-            bundle = Bundle.shared(mine) if shared else Bundle.of(mine)
-            several._engines.append(
-                BundleRun.from_state(bundle, known, strict=strict, keep_rejects=keep_rejects)
+        for saved in state["bundles"].values():
+            bundle = _bundle_of(saved, left)
+            run._bundles.append(
+                BundleRun.from_state(bundle, saved, strict=strict, keep_rejects=keep_rejects)
             )
+            left = {name: query for name, query in left.items() if name not in bundle.queries}
         if left:
             raise StateError(f"this state knows nothing of {', '.join(left)}: add it afterwards")
-        several._settle()
-        return several
+        run._prepare()
+        return run
 
 
-def _columns_of(engines: list[BundleRun]) -> list[str]:
-    every = (name for engine in engines for name in engine.projection.columns)
-    return list(dict.fromkeys(every))
+def _bundle_of(saved: dict[str, Any], queries: Mapping[str, Query]) -> Bundle:
+    """The bundle whose state this is, of some of the queries."""
+    names = saved["queries"]
+    bundled = {name: queries[name] for name in names if name in queries}
+    if len(bundled) < len(names):
+        raise StateError(
+            f"this state belongs to other queries: resume it with the same text, which had"
+            f" {', '.join(names)}"
+        )
+    if not saved["shared"]:
+        return Bundle.of(bundled)
+    sound.require(None not in map(sharing_key, bundled.values()), "queries cannot share")
+    return Bundle.shared(bundled)
 
 
-def _at_arrivals(query: Query) -> bool:
-    return reports_every_arrival(query.window) and query.frequency is None
-
-
-__all__ = ["Batch", "StreamRun"]
+__all__ = ["AdmittedByAll", "StreamRun"]

@@ -1,8 +1,8 @@
-"""The agenda of several asks: some slide, the others are computed when a schedule says so.
+"""The agenda of several queries: some slide, a schedule picks the times of the others.
 
-Asks that slide are due at every multiple of their slide; all that are due at the same moment are
-one execution. Of a schedule, each execution is one. Numbers of asks stay: one that was removed
-leaves a gap.
+Queries that slide are due at every multiple of their slide; all that are due at the same time are
+one execution. Each execution of the schedule is one more. The number of a removed query is not
+used again.
 
 >>> from crestline.sharing.demand import Demand
 >>> agenda = SharedAgenda([2, 3, None], Schedule("DP", [Demand("c", 4, 1)]), ["a", "b", "c"])
@@ -13,6 +13,7 @@ leaves a gap.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -29,10 +30,10 @@ _NONE = np.empty(0, np.int64)
 
 
 class SharedAgenda:
-    """When asks are answered and which together; ask number i is called ``names[i]``.
+    """When queries are answered and which together; query number i is called ``names[i]``.
 
-    ``slides[i]`` is None if the schedule decides, under that name. Members of the schedule that no
-    ask is called after are somebody else's.
+    ``slides[i]`` is None if the schedule picks the times of the query of that name. Other members
+    of the schedule are ignored.
     """
 
     def __init__(
@@ -48,7 +49,7 @@ class SharedAgenda:
             self.add(name, slide)
 
     def add(self, name: str, slide: int | None) -> int:
-        """One ask more, and its number; with no slide, add it to the schedule as well."""
+        """Add a query and return its number. One without a slide is not added to the schedule."""
         if slide is not None and slide < 1:
             raise CrestlineError(f"query {name!r} slides by {slide}: it must be 1 or more")
         if any(self._names[number] == name for number in self._present()):
@@ -58,14 +59,17 @@ class SharedAgenda:
         return len(self._names) - 1
 
     def remove(self, number: int) -> None:
-        """The ask is not due any more; take it from the schedule as well if that decides."""
+        """Remove a query. It is not removed from the schedule."""
         if number not in self._present():
-            raise CrestlineError(f"there is no ask number {number}")
+            raise CrestlineError(f"there is no query number {number}")
         self._gone.add(number)
 
     def due(self, after: int, until: int, latest: int | None = None) -> Executions:
-        """The executions with ``after < at <= until``. At the end of a bounded stream whose last
-        event is at ``latest``, an ask's last one is its first after that."""
+        """Return the executions with ``after < at <= until``.
+
+        ``latest`` is the last event of a bounded stream at its end. The last execution of a query
+        is then its first one after that.
+        """
         sliding = self._sliding(after, until, latest)
         scheduled = self._scheduled(after, until, latest)
         if not len(scheduled):
@@ -76,45 +80,34 @@ class SharedAgenda:
         order = np.argsort(at, kind="stable")
         size = np.concatenate((np.diff(sliding.offset), np.diff(scheduled.offset)))
         start = np.concatenate((sliding.offset[:-1], scheduled.offset[:-1] + len(sliding.ask)))
-        offset, ask = _gather(
-            np.concatenate((sliding.ask, scheduled.ask)), start[order], size[order]
-        )
-        return Executions(at[order], offset, ask)
+        queries = np.concatenate((sliding.ask, scheduled.ask))
+        return Executions(at[order], *_gather(queries, start[order], size[order]))
 
     def last(self, latest: int) -> int:
-        """The last execution for a bounded stream whose last event is at ``latest``."""
+        """Return the last execution for a bounded stream whose last event is at ``latest``."""
         ends = [
             (latest // slide + 1) * slide
-            for ask in self._present()
-            if (slide := self._slides[ask]) is not None
+            for query in self._present()
+            if (slide := self._slides[query]) is not None
         ]
-        names = {self._names[ask] for ask in self._present() if self._slides[ask] is None}
-        if self.schedule is not None:
-            ends += [
-                self.schedule.first_after(demand.name, latest)
-                for demand in self.schedule.demands
-                if demand.name in names
-            ]
-        return max(ends, default=latest)
+        return max([*ends, *self._scheduled_ends(latest).values()], default=latest)
 
-    def moments(self, ask: int, after: int, until: int, latest: int | None = None) -> Ints:
-        """When one ask is due."""
-        if ask not in self._present():
+    def moments(self, query: int, after: int, until: int, latest: int | None = None) -> Ints:
+        """Return when one query is due."""
+        if query not in self._present():
             return _NONE
-        slide = self._slides[ask]
+        slide = self._slides[query]
         if slide is not None:
             return _multiples(slide, after, until, latest)
-        if self.schedule is None or not self._knows(ask):
+        name = self._names[query]
+        if self.schedule is None or name not in {d.name for d in self.schedule.demands}:
             return _NONE
-        name = self._names[ask]
         if latest is not None:
             until = min(until, self.schedule.first_after(name, latest))
-        found = self.schedule.moments(after, until)
-        its = np.array([name in members for members in found.members], np.bool_)
-        return found.at[its[found.which]]
+        return self.schedule.moments(after, until).of(name)
 
     def state(self) -> dict[str, Any]:
-        """All of it as plain values."""
+        """Return all of it as plain values."""
         return {
             "slides": [None if slide is None else int(slide) for slide in self._slides],
             "names": list(self._names),
@@ -124,95 +117,102 @@ class SharedAgenda:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> SharedAgenda:
-        """The agenda whose state that is."""
-        kept = state["schedule"]
-        agenda = cls([], None if kept is None else Schedule.from_state(kept), [])
-        agenda._slides, agenda._names = list(state["slides"]), list(state["names"])
-        agenda._gone = set(state["gone"])
+        """Make the agenda whose ``state()`` this was."""
+        schedule = state["schedule"]
+        agenda = cls([], None if schedule is None else Schedule.from_state(schedule), [])
+        agenda._restore(state)
         return agenda
 
+    def _restore(self, state: dict[str, Any]) -> None:
+        self._slides, self._names = list(state["slides"]), list(state["names"])
+        self._gone = set(state["gone"])
+
     def check(self, slides: Mapping[str, int | None], demands: Sequence[Demand]) -> None:
-        """Refuse an agenda, read from a state, that is not one of these queries."""
+        """Refuse an agenda, read from a state, that belongs to other queries."""
         names = [self._names[number] for number in self._present()]
-        mine = {self._names[number]: self._slides[number] for number in self._present()}
-        sound.require(len(mine) == len(names) and mine == dict(slides), "the agenda is of others")
+        own = {self._names[number]: self._slides[number] for number in self._present()}
+        sound.require(len(own) == len(names) and own == dict(slides), "the agenda is of others")
         sound.length("agenda", self._names, self._slides)
         if self.schedule is not None:
-            known = {demand.name: demand for demand in self.schedule.demands}
-            asked = all(known.get(demand.name) == demand for demand in demands)
-            sound.require(asked, "the schedule is of other queries")
+            scheduled = {demand.name: demand for demand in self.schedule.demands}
+            same = all(scheduled.get(demand.name) == demand for demand in demands)
+            sound.require(same, "the schedule is of other queries")
         else:
             sound.require(not demands, "there is no schedule")
 
     # --- inside -----------------------------------------------------------------------------------
 
     def _present(self) -> list[int]:
+        """Return the numbers of the queries that were not removed."""
         return [number for number in range(len(self._names)) if number not in self._gone]
 
-    def _knows(self, ask: int) -> bool:
-        """Whether the schedule has a query of that name."""
-        assert self.schedule is not None
-        return any(demand.name == self._names[ask] for demand in self.schedule.demands)
+    def _scheduled_numbers(self) -> dict[str, int]:
+        """Return, by name, the numbers of the queries without a slide."""
+        return {self._names[q]: q for q in self._present() if self._slides[q] is None}
+
+    def _scheduled_ends(self, latest: int) -> dict[int, int]:
+        """Return the first execution after ``latest`` of each query that the schedule has."""
+        if self.schedule is None:
+            return {}
+        number = self._scheduled_numbers()
+        return {
+            number[demand.name]: self.schedule.first_after(demand.name, latest)
+            for demand in self.schedule.demands
+            if demand.name in number
+        }
 
     def _sliding(self, after: int, until: int, latest: int | None) -> Executions:
-        """Those of asks that slide: the moments of each slide are found once, then each ask is
-        written to its place."""
-        present = self._present()
-        slides = {self._slides[ask] for ask in present} - {None}
-        times = {s: _multiples(s, after, until, latest) for s in slides if s is not None}
+        """Return the executions of queries that slide.
+
+        The times of each slide are computed once; then each query is written into its executions.
+        """
+        sliding = [(q, slide) for q in self._present() if (slide := self._slides[q]) is not None]
+        slides = Counter(slide for _, slide in sliding)
+        times = {slide: _multiples(slide, after, until, latest) for slide in slides}
         at = np.unique(np.concatenate([_NONE, *times.values()]))
-        places = {slide: np.searchsorted(at, time) for slide, time in times.items()}
-        sharing = dict.fromkeys(times, 0)
-        asks = [(ask, slide) for ask in present if (slide := self._slides[ask]) is not None]
-        for _, slide in asks:
-            sharing[slide] += 1
+        indices = {slide: np.searchsorted(at, time) for slide, time in times.items()}
         size = np.zeros(len(at), np.int64)
-        for slide, place in places.items():
-            size[place] += sharing[slide]
+        for slide, queries in slides.items():
+            size[indices[slide]] += queries
         offset = np.concatenate(([0], np.cumsum(size)))
-        ask_at = np.empty(int(offset[-1]), np.int64)
+        answered = np.empty(int(offset[-1]), np.int64)
         free = offset[:-1].copy()
-        for ask, slide in asks:
-            place = places[slide]
-            ask_at[free[place]] = ask
-            free[place] += 1
-        return Executions(at, offset, ask_at)
+        for query, slide in sliding:
+            answered[free[indices[slide]]] = query
+            free[indices[slide]] += 1
+        return Executions(at, offset, answered)
 
     def _scheduled(self, after: int, until: int, latest: int | None) -> Executions:
-        """Those of the schedule."""
+        """Return the executions of the schedule."""
         nothing = Executions(_NONE, np.zeros(1, np.int64), _NONE)
         if self.schedule is None:
             return nothing
-        number = {self._names[ask]: ask for ask in self._present() if self._slides[ask] is None}
+        number = self._scheduled_numbers()
         last: Ints | None = None
         if latest is not None:
-            ends = {
-                number[demand.name]: self.schedule.first_after(demand.name, latest)
-                for demand in self.schedule.demands
-                if demand.name in number
-            }
+            ends = self._scheduled_ends(latest)
             until = min(until, max(ends.values(), default=after))
             last = np.full(len(self._names), until, np.int64)
             last[list(ends)] = list(ends.values())
-        found = self.schedule.moments(after, until)
-        if not len(found.at):
+        moments = self.schedule.moments(after, until)
+        if not len(moments.at):
             return nothing
-        theirs = [[number[name] for name in m if name in number] for m in found.members]
-        flat = np.array([ask for asks in theirs for ask in asks], np.int64)
-        each = np.array([len(asks) for asks in theirs], np.int64)
-        start = np.concatenate(([0], np.cumsum(each)))[:-1]
-        size = each[found.which]
-        offset, ask = _gather(flat, start[found.which], size)
+        members = [[number[name] for name in m if name in number] for m in moments.members]
+        flat = np.array([query for several in members for query in several], np.int64)
+        lengths = np.array([len(several) for several in members], np.int64)
+        start = np.concatenate(([0], np.cumsum(lengths)))[:-1]
+        size = lengths[moments.which]
+        offset, queries = _gather(flat, start[moments.which], size)
         if last is not None:
-            kept = np.repeat(found.at, size) <= last[ask]
+            kept = np.repeat(moments.at, size) <= last[queries]
             upto = np.concatenate(([0], np.cumsum(kept)))
-            size, ask = np.diff(upto[offset]), ask[kept]
+            size, queries = np.diff(upto[offset]), queries[kept]
         full = size > 0
-        return Executions(found.at[full], np.concatenate(([0], np.cumsum(size[full]))), ask)
+        return Executions(moments.at[full], np.concatenate(([0], np.cumsum(size[full]))), queries)
 
 
 def _multiples(slide: int, after: int, until: int, latest: int | None) -> Ints:
-    """The multiples of ``slide`` with ``after < at <= until``, none after the first after
+    """Return the multiples of ``slide`` with ``after < at <= until``, up to the first one after
     ``latest``."""
     if latest is not None:
         until = min(until, (latest // slide + 1) * slide)
@@ -220,7 +220,6 @@ def _multiples(slide: int, after: int, until: int, latest: int | None) -> Ints:
 
 
 def _gather(flat: Ints, start: Ints, size: Ints) -> tuple[Ints, Ints]:
-    """``flat[start[i] : start[i] + size[i]]`` one after another, and where each begins."""
+    """Return where each stretch begins, and ``flat[start[i] : start[i] + size[i]]`` for all i."""
     offset = np.concatenate(([0], np.cumsum(size)))
-    place = np.arange(offset[-1]) + np.repeat(start - offset[:-1], size)
-    return offset, flat[place]
+    return offset, flat[np.arange(offset[-1]) + np.repeat(start - offset[:-1], size)]

@@ -1,12 +1,12 @@
-"""What each query demands, and which of them one computation serves (Chen et al., sections 4, 5).
+"""What each query demands, and which queries one execution serves (Chen et al., sections 4, 5).
 
-A computation for k gives the answers for every smaller k on the way, so what one costs is the
-largest k among those it serves. Queries of the same frequency are a *group*. A group of longer
-frequency and no larger k joins one before it: it is served whenever that is (the *combination
-rule*). In the groups that remain, the frequency and the k both rise.
+An execution for k also yields the answers for every smaller k, so it costs the largest k among the
+queries it serves. Queries of the same frequency are a *group*. A group of longer frequency and no
+larger k joins one before it, and is served whenever that is (the *combination rule*). In the groups
+that remain, both frequency and k rise.
 
->>> asked = [Demand("a", 2, 3), Demand("b", 2, 1), Demand("c", 5, 5), Demand("d", 7, 2)]
->>> [(g.frequency, g.k, g.members) for g in combined(groups(asked))]
+>>> demands = [Demand("a", 2, 3), Demand("b", 2, 1), Demand("c", 5, 5), Demand("d", 7, 2)]
+>>> [(g.frequency, g.k, g.members) for g in combined(groups(demands))]
 [(2, 3, ('a', 'b')), (5, 5, ('c', 'd'))]
 """
 
@@ -44,7 +44,7 @@ class Group:
 
 
 def groups(demands: Sequence[Demand]) -> tuple[Group, ...]:
-    """The queries of each frequency, the shortest frequency first."""
+    """Return the queries of each frequency, the shortest frequency first."""
     by_frequency: dict[int, list[Demand]] = {}
     seen: set[str] = set()
     for demand in demands:
@@ -61,7 +61,7 @@ def groups(demands: Sequence[Demand]) -> tuple[Group, ...]:
 
 
 def combined(groups: Sequence[Group]) -> tuple[Group, ...]:
-    """The combination rule: a group joins the last before it whose k is as large or larger."""
+    """Apply the combination rule: a group joins the last one before it if its k is not larger."""
     kept: list[Group] = []
     for group in groups:
         if kept and kept[-1].k >= group.k:

@@ -49,11 +49,11 @@ from crestline.sharing.greedy import greedy
 from crestline.sharing.plan import ExecutionPlan, check_executions, of_levels
 from crestline.types import Ints
 
-#: Longest frequency that is planned for, in units of the gcd of all.
+#: The longest frequency that is planned for, in units of the gcd of all frequencies.
 MOST_UNITS = 200_000
-#: Additions that are done for a plan: some seconds.
+#: The most additions for one plan: some seconds.
 MOST_WORK = 4_000_000_000
-#: Numbers that are worked on at once, so that they stay in the processor's cache.
+#: Numbers per block, so that a block stays in the processor's cache.
 _BLOCK = 8_192
 
 
@@ -83,7 +83,7 @@ class _Costs:
             self._fill(i, low, high)
 
     def _gaps_of(self, i: int) -> tuple[Ints, Ints]:
-        """The first gaps that can be best at level i, ascending, and what each costs."""
+        """Return the first gaps that can be best at level i, ascending, and their costs."""
         if i not in self._gaps:
             longest = int(self._frequency[i])
             half = longest // 2
@@ -93,14 +93,15 @@ class _Costs:
         return self._gaps[i]
 
     def _fill(self, i: int, low: int, high: int) -> None:
+        """Compute the costs of ``low <= t < high``, which are at level i."""
         gaps, costs = self._gaps_of(i)
         step = min(int(gaps[0]), _BLOCK)
         pairs = list(zip(gaps.tolist(), costs.tolist(), strict=True))
-        longest, its_cost = pairs.pop()
+        longest, longest_cost = pairs.pop()
         spare = np.empty(step, np.int64)
         for start in range(low, high, step):
             end = min(start + step, high)
-            best = self.cost[start - longest : end - longest] + its_cost
+            best = self.cost[start - longest : end - longest] + longest_cost
             other = spare[: end - start]
             for gap, cost in pairs:
                 np.add(self.cost[start - gap : end - gap], cost, out=other)
@@ -108,16 +109,16 @@ class _Costs:
             self.cost[start:end] = best
 
     def moments(self, t: int) -> list[tuple[int, int]]:
-        """(time, level) of the executions in 1..t, ascending."""
+        """Return (time, level) of the executions in 1..t, ascending."""
         frequency = self._frequency.tolist()
         above = frequency[1] if len(frequency) > 1 else t + 1
         first: dict[int, tuple[int, int]] = {}
-        found: list[tuple[int, int]] = []
+        moments: list[tuple[int, int]] = []
         parts = [(0, t)]
         while parts:
             start, t = parts.pop()
             if t < above:  # only G_1 is needed
-                found += [(start + at, 0) for at in range(frequency[0], t + 1, frequency[0])]
+                moments += [(start + at, 0) for at in range(frequency[0], t + 1, frequency[0])]
                 continue
             if t not in first:
                 i = int(np.searchsorted(self._frequency, t, "right")) - 1
@@ -125,13 +126,13 @@ class _Costs:
                 best = np.flatnonzero(costs + self.cost[t - gaps] == self.cost[t])
                 first[t] = (int(gaps[best[-1]]), i)
             gap, i = first[t]
-            found.append((start + gap, i))
+            moments.append((start + gap, i))
             parts += [(start, gap - 1), (start + gap, t - gap)]
-        return sorted(found)
+        return sorted(moments)
 
 
 def table(combined_groups: Sequence[Group]) -> Ints:
-    """The paper's DPcost(i, t) as ``table[i - 1, t]``, for t = 0..f_g - 1 (Tables 5 and 6)."""
+    """Return the paper's DPcost(i, t) as ``table[i - 1, t]``, t < f_g (Tables 5 and 6)."""
     frequencies = [group.frequency for group in combined_groups]
     k = [group.k for group in combined_groups]
     return np.array(
@@ -139,41 +140,41 @@ def table(combined_groups: Sequence[Group]) -> Ints:
     )
 
 
-def _best(given: Sequence[Group], unit: int) -> tuple[int, list[tuple[int, int]]]:
-    """The length of the best cycle and (time, level) of its executions, in units."""
-    frequencies = [group.frequency // unit for group in given]
+def _best(ordered: Sequence[Group], unit: int) -> tuple[int, list[tuple[int, int]]]:
+    """Return the length of the best cycle and (time, level) of its executions, in units."""
+    frequencies = [group.frequency // unit for group in ordered]
     last = frequencies[-1]
-    digit = last + 1  # more than there can be executions in a cycle
-    if last > MOST_UNITS or last * digit * (given[-1].k + 1) >= 1 << 62:
+    digit = last + 1  # above the number of executions in a cycle
+    if last > MOST_UNITS or last * digit * (ordered[-1].k + 1) >= 1 << 62:
         raise _TooMuch
-    costs = _Costs(frequencies, [group.k * digit + 1 for group in given], last)
+    costs = _Costs(frequencies, [group.k * digit + 1 for group in ordered], last)
     # Of equal costs the longest cycle; the others cannot be best.
     before = np.append(np.flatnonzero(np.diff(costs.cost)), last - 1)
     cost, count = np.divmod(costs.cost[before], digit)
-    rate = (cost + given[-1].k) / (before + 1)
-    near = np.flatnonzero(rate <= rate.min() * (1 + 1e-12))  # floats only choose who is compared
+    rate = (cost + ordered[-1].k) / (before + 1)
+    near = np.flatnonzero(rate <= rate.min() * (1 + 1e-12))  # fractions decide among these
     length = min(
-        (Fraction(int(cost[i]) + given[-1].k, n), Fraction(int(count[i]) + 1, n), n)
+        (Fraction(int(cost[i]) + ordered[-1].k, n), Fraction(int(count[i]) + 1, n), n)
         for i in near
         for n in [int(before[i]) + 1]
     )[2]
-    check_executions("DP", int(costs.cost[length - 1] % digit) + 1, given)
-    return length, [*costs.moments(length - 1), (length, len(given) - 1)]
+    check_executions("DP", int(costs.cost[length - 1] % digit) + 1, ordered)
+    return length, [*costs.moments(length - 1), (length, len(ordered) - 1)]
 
 
 def dp(demands: Sequence[Demand]) -> ExecutionPlan:
-    """The plan of least cost; where finding it would take too long, the greedy one with a note."""
-    given = combined(groups(demands))
-    if not given:
+    """Return the plan of least cost; if finding it takes too long, the greedy one with a note."""
+    ordered = combined(groups(demands))
+    if not ordered:
         return ExecutionPlan("DP", ())
-    unit = gcd(*(group.frequency for group in given))
+    unit = gcd(*(group.frequency for group in ordered))
     try:
-        length, moments = _best(given, unit)
+        length, moments = _best(ordered, unit)
     except _TooMuch:
-        units = given[-1].frequency // unit
+        units = ordered[-1].frequency // unit
         note = (
             f"the greedy plan, at most twice the optimum: the longest frequency is {units:,} times"
             " the greatest common divisor of all, too much to search for the optimum"
         )
         return greedy(demands, note, "DP")
-    return of_levels("DP", given, length * unit, [(at * unit, i) for at, i in moments])
+    return of_levels("DP", ordered, length * unit, [(at * unit, i) for at, i in moments])

@@ -1,13 +1,13 @@
-"""Who is answered at which computation of a plan: each query as seldom as its frequency allows.
+"""Fewer answers from the same plan: each query is answered as rarely as its frequency allows.
 
-A plan of Chen et al. answers all queries of the groups that a computation is for, as that costs no
-further array. But it makes result rows, and who asks for one a minute does not want sixty. So of
-the computations that could serve a query, it is answered at the latest that is not too late, again
-and again; the others go without it. That takes no computation away which the plan needs and adds
-none: the cost stays, or falls where nobody is left to answer or only those with a smaller k.
+A plan of Chen et al. answers all queries of the groups that an execution serves, as that costs no
+further array. But each answer makes result rows, and a query that needs one per minute does not
+want sixty. So each query is answered at the latest execution that is not too late, again and again,
+and skips the others. No execution that the plan needs is removed and none is added. The cost stays,
+or falls where an execution serves no query any more, or only queries with a smaller k.
 
-Cycles are first repeated until they are a few times as long as the longest frequency, since many a
-query could be left out of whole cycles. Where one ends all of its queries are answered.
+Cycles are first repeated until they are a few times as long as the longest frequency, since some
+queries can skip whole cycles. At the end of a cycle all of its queries are answered.
 
 >>> plan = ExecutionPlan("X", (Cycle(1, (Execution(1, 9, ("a", "b")),)),))
 >>> (cycle,) = eased(plan, [Demand("a", 1, 9), Demand("b", 3, 2)]).cycles
@@ -24,26 +24,26 @@ from dataclasses import replace
 from crestline.sharing.demand import Demand
 from crestline.sharing.plan import Cycle, Execution, ExecutionPlan
 
-#: A cycle becomes about so many times as long as the longest frequency in it.
+#: A cycle becomes about this many times as long as the longest frequency in it.
 _TIMES = 4
-#: Beyond so many pairs of a computation and a query, all are answered as the plan has it.
+#: Above this number of pairs of an execution and a query, the plan stays as it is.
 _MOST = 2_000_000
 
 
 def eased(plan: ExecutionPlan, demands: Sequence[Demand]) -> ExecutionPlan:
-    """The plan with no more answers than the frequencies ask for."""
-    known = {demand.name: demand for demand in demands}
-    return replace(plan, cycles=tuple(_eased(cycle, known) for cycle in plan.cycles))
+    """Return the plan with no more answers than the frequencies require."""
+    by_name = {demand.name: demand for demand in demands}
+    return replace(plan, cycles=tuple(_eased(cycle, by_name) for cycle in plan.cycles))
 
 
-def _eased(cycle: Cycle, known: dict[str, Demand]) -> Cycle:
+def _eased(cycle: Cycle, demands: dict[str, Demand]) -> Cycle:
     names = list(dict.fromkeys(name for each in cycle.executions for name in each.members))
-    longest = max((known[name].frequency for name in names), default=0)
+    longest = max((demands[name].frequency for name in names), default=0)
     pairs = sum(len(execution.members) for execution in cycle.executions)
     turns = max(1, min(_TIMES * longest // cycle.length, _MOST // max(1, pairs)))
     single = len(cycle.executions) == 1
     if pairs > _MOST or (single and longest < 2 * cycle.length):
-        return cycle  # too large, or nobody could be answered less often
+        return cycle  # too large, or no query could be answered less often
     length = turns * cycle.length
     times = [
         turn * cycle.length + execution.at
@@ -52,23 +52,23 @@ def _eased(cycle: Cycle, known: dict[str, Demand]) -> Cycle:
     ]
     answered: list[list[str]] = [[] for _ in times]
     for name in names:
-        mine = [
-            turn * len(cycle.executions) + place
+        indices = [
+            turn * len(cycle.executions) + i
             for turn in range(turns)
-            for place, execution in enumerate(cycle.executions)
+            for i, execution in enumerate(cycle.executions)
             if name in execution.members
         ]
-        own = [times[place] for place in mine]
-        at, frequency = own[-1] - length, known[name].frequency
-        while at < own[-1]:
-            latest = bisect_right(own, at + frequency) - 1
-            answered[mine[latest]].append(name)
-            at = own[latest]
-    same: dict[tuple[str, ...], tuple[str, ...]] = {}
+        served_at = [times[index] for index in indices]
+        at, frequency = served_at[-1] - length, demands[name].frequency
+        while at < served_at[-1]:
+            latest = bisect_right(served_at, at + frequency) - 1
+            answered[indices[latest]].append(name)
+            at = served_at[latest]
+    same: dict[tuple[str, ...], tuple[str, ...]] = {}  # equal tuples become one object
     executions = tuple(
-        Execution(at, max(known[name].k for name in whose), same.setdefault(whose, whose))
-        for at, whose in zip(times, map(tuple, answered), strict=True)
-        if whose
+        Execution(at, max(demands[name].k for name in names), same.setdefault(names, names))
+        for at, names in zip(times, map(tuple, answered), strict=True)
+        if names
     )
     return Cycle(length, executions)
 

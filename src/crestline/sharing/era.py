@@ -1,4 +1,4 @@
-"""A plan that is laid along the axis of time, its cycles repeated in both directions."""
+"""A plan on the time axis: its cycles repeat in both directions."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ Members = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """Executions in the order of time: number i is at ``at[i]`` for ``members[which[i]]``, and
-    costs ``k[which[i]]``."""
+    """Executions in time order: number i is at ``at[i]`` for the queries ``members[which[i]]``,
+    and costs ``k[which[i]]``."""
 
     at: Ints
     which: Ints
@@ -26,24 +26,29 @@ class Moments:
     k: tuple[int, ...]
 
     @staticmethod
-    def of(at: Ints, which: Ints, members: Sequence[Members], k: Sequence[int]) -> Moments:
-        """Such as have members; an execution for nobody is left out."""
+    def served(at: Ints, which: Ints, members: Sequence[Members], k: Sequence[int]) -> Moments:
+        """Make moments of the executions that have members."""
         if all(members):
             return Moments(at, which, tuple(members), tuple(k))
         served = np.array([bool(m) for m in members], np.bool_)
         kept = served[which]
-        place = np.cumsum(served) - 1
+        number = np.cumsum(served) - 1
         left = [i for i, m in enumerate(members) if m]
         return Moments(
             at[kept],
-            place[which[kept]],
+            number[which[kept]],
             tuple(members[i] for i in left),
             tuple(k[i] for i in left),
         )
 
+    def of(self, name: str) -> Ints:
+        """Return the times of one query's executions."""
+        serves = np.array([name in members for members in self.members], np.bool_)
+        return self.at[serves[self.which]]
+
     @staticmethod
     def joined(parts: Sequence[Moments]) -> Moments:
-        """All of them, in the order of time."""
+        """Join moments in time order."""
         if len(parts) == 1:
             return parts[0]
         none = np.empty(0, np.int64)
@@ -70,7 +75,7 @@ class Era:
         self._members: list[Members] = []
         self._cycles: list[tuple[int, Ints, Ints]] = []
         self._left: dict[frozenset[str], tuple[list[Members], list[int]]] = {}
-        number: dict[int, int] = {}  # plans use few tuples of members, many times each
+        number: dict[int, int] = {}  # by identity: plans use few tuples of members many times
         for cycle in eased(plan, demands).cycles:
             which = []
             for execution in cycle.executions:
@@ -82,34 +87,34 @@ class Era:
             self._cycles.append((cycle.length, at, np.array(which, np.int64)))
 
     def end_of_cycle(self, now: int) -> int:
-        """The first end of the longest cycle after ``now``."""
+        """Return the first end of the longest cycle after ``now``."""
         length = self.plan.length
         return self.origin + ((now - self.origin) // length + 1) * length
 
     def moments(self, after: int, until: int, without: frozenset[str] = frozenset()) -> Moments:
-        """The executions with ``after < at <= until``, as if the queries ``without`` were gone."""
+        """Return the executions with ``after < at <= until``, without some queries."""
         ats, whiches = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
         if after < until:
             for length, at, which in self._cycles:
-                low, high = (self._place(time, length, at) for time in (after, until))
-                turn, place = np.divmod(np.arange(low, high), len(at))
-                ats.append(self.origin + turn * length + at[place])
-                whiches.append(which[place])
+                low, high = (self._count(time, length, at) for time in (after, until))
+                turn, index = np.divmod(np.arange(low, high), len(at))
+                ats.append(self.origin + turn * length + at[index])
+                whiches.append(which[index])
         at, which = np.concatenate(ats), np.concatenate(whiches)
         if len(self._cycles) > 1:
             order = np.argsort(at, kind="stable")
             at, which = at[order], which[order]
-        return Moments.of(at, which, *self._served(without))
+        return Moments.served(at, which, *self._members_without(without))
 
-    def _served(self, without: frozenset[str]) -> tuple[list[Members], list[int]]:
-        """Who is left of each execution's members, and the largest k among them."""
+    def _members_without(self, without: frozenset[str]) -> tuple[list[Members], list[int]]:
+        """Return the remaining members of each execution, and the largest k among them."""
         if without not in self._left:
             left = [tuple(n for n in whole if n not in without) for whole in self._members]
             largest = [max((self._k[n] for n in names), default=0) for names in left]
             self._left = {without: (left, largest)}
         return self._left[without]
 
-    def _place(self, time: int, length: int, at: Ints) -> int:
-        """How many executions of a cycle there are up to ``time``, counted from the origin."""
+    def _count(self, time: int, length: int, at: Ints) -> int:
+        """Return how many executions of a cycle there are from the origin up to ``time``."""
         turn, rest = divmod(time - self.origin, length)
         return turn * len(at) + int(np.searchsorted(at, rest, "right"))

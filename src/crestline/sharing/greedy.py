@@ -1,4 +1,4 @@
-"""GREEDY: each group at every so-many-th execution of the one before (Chen et al., section 8).
+"""GREEDY: each group at a fixed multiple of the group before (Chen et al., section 8).
 
 **Idea.** The combined groups G_1..G_g have rising frequencies f and rising k. G_1 is executed every
 t_1 = f_1. G_i is executed at the last execution of G_(i-1) that is not too late, every
@@ -30,29 +30,29 @@ from crestline.sharing.plan import ExecutionPlan, check_executions, of_levels
 
 
 def steps(combined_groups: Sequence[Group]) -> list[tuple[int, int]]:
-    """For each group (t_i, what the first i groups cost from 0 to t_i)."""
-    found: list[tuple[int, int]] = []
+    """Return for each group (t_i, the cost of the first i groups from 0 to t_i)."""
+    periods: list[tuple[int, int]] = []
     for i, group in enumerate(combined_groups):
         if i == 0:
-            found.append((group.frequency, group.k))
+            periods.append((group.frequency, group.k))
             continue
-        before, cost = found[-1]
+        before, cost = periods[-1]
         times = group.frequency // before
-        found.append((times * before, times * cost - combined_groups[i - 1].k + group.k))
-    return found
+        periods.append((times * before, times * cost - combined_groups[i - 1].k + group.k))
+    return periods
 
 
 def greedy(demands: Sequence[Demand], note: str = "", name: str = "GREEDY") -> ExecutionPlan:
-    """The plan of the greedy rule."""
-    given = combined(groups(demands))
-    if not given:
+    """Return the plan of the greedy rule."""
+    ordered = combined(groups(demands))
+    if not ordered:
         return ExecutionPlan(name, (), note)
-    periods = [t for t, _ in steps(given)]
+    periods = [t for t, _ in steps(ordered)]
     shortest, length = periods[0], periods[-1]
-    check_executions(name, length // shortest, given)
+    check_executions(name, length // shortest, ordered)
     level = [0] * (length // shortest)
     for i, period in enumerate(periods):
         step = period // shortest
         level[step - 1 :: step] = [i] * (length // period)
-    moments = [((place + 1) * shortest, i) for place, i in enumerate(level)]
-    return of_levels(name, given, length, moments, note)
+    moments = [((index + 1) * shortest, i) for index, i in enumerate(level)]
+    return of_levels(name, ordered, length, moments, note)

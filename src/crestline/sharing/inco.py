@@ -1,7 +1,7 @@
 """INCO: the groups after the combination rule, each at its own frequency (Chen et al., section 5).
 
-Where a group of shorter frequency has a k as large or larger, the other is served along with it
-and costs nothing. The groups that remain do not share with one another.
+A group of longer frequency and no larger k is served together with one of shorter frequency and
+costs nothing. The groups that remain do not share with one another.
 
 >>> from crestline.sharing.demand import Demand
 >>> inco([Demand("a", 2, 3), Demand("b", 2, 1), Demand("c", 4, 2)]).cost
@@ -17,7 +17,7 @@ from crestline.sharing.plan import Cycle, Execution, ExecutionPlan
 
 
 def inco(demands: Sequence[Demand]) -> ExecutionPlan:
-    """A cycle for each combined group."""
+    """Return a plan with one cycle per combined group."""
     return ExecutionPlan(
         "INCO",
         tuple(

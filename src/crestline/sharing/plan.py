@@ -1,4 +1,4 @@
-"""When which queries are computed together: a plan of executions that repeat in cycles.
+"""Which queries are computed together, and when: executions that repeat in cycles.
 
 >>> both = ExecutionPlan("X", (Cycle(4, (Execution(2, 4, ("a",)), Execution(4, 5, ("a", "b")))),))
 >>> both.cost, both.longest_waits()
@@ -15,13 +15,13 @@ from itertools import accumulate
 from crestline.core.errors import PlanError
 from crestline.sharing.demand import Group
 
-#: A cycle with more executions than this is not written out.
+#: The most executions that a cycle may have.
 MOST_EXECUTIONS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """One computation, for the largest k of its members; all of them get results from it."""
+    """One computation, for the largest k of its members; all of them get results."""
 
     at: int
     k: int
@@ -30,7 +30,7 @@ class Execution:
 
 @dataclass(frozen=True, slots=True)
 class Cycle:
-    """Executions at ``0 < at <= length``, ascending, that are repeated for ever."""
+    """Executions at ``0 < at <= length``, ascending, that repeat forever."""
 
     length: int
     executions: tuple[Execution, ...]
@@ -42,7 +42,7 @@ class Cycle:
 
 @dataclass(frozen=True, slots=True)
 class ExecutionPlan:
-    """Cycles that run beside one another; every query is in one of them."""
+    """Cycles that run in parallel; every query is in one of them."""
 
     name: str
     cycles: tuple[Cycle, ...]
@@ -60,7 +60,7 @@ class ExecutionPlan:
         return max((cycle.length for cycle in self.cycles), default=0)
 
     def longest_waits(self) -> dict[str, int]:
-        """For each query the longest time from one execution to the next, around the cycle too."""
+        """Return for each query the longest time between successive executions."""
         waits: dict[str, int] = {}
         for cycle in self.cycles:
             last: dict[str, int] = {}
@@ -83,14 +83,14 @@ def of_levels(
     moments: Sequence[tuple[int, int]],
     note: str = "",
 ) -> ExecutionPlan:
-    """One cycle from (time, level): at level i the groups 0..i are computed together, for k_i."""
+    """Make one cycle of (time, level): at level i the groups 0..i are computed together."""
     members = list(accumulate((group.members for group in groups), lambda a, b: a + b))
     executions = tuple(Execution(at, groups[level].k, members[level]) for at, level in moments)
     return ExecutionPlan(name, (Cycle(length, executions),), note)
 
 
 def check_executions(name: str, count: int, groups: Sequence[Group]) -> None:
-    """Refuse a cycle that is too long to be written out."""
+    """Refuse a cycle with too many executions."""
     if count > MOST_EXECUTIONS:
         raise PlanError(
             f"a cycle of the plan {name} would have {count:,} executions, more than"

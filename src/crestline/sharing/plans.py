@@ -1,4 +1,4 @@
-"""Every plan that several queries can be run by, by its name in ``USING``."""
+"""The plans for several queries, by their names in ``USING``."""
 
 from __future__ import annotations
 

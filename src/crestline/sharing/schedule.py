@@ -1,22 +1,21 @@
-"""A plan on the axis of time, while queries come and go.
+"""A plan on the time axis, while queries are added and removed.
 
-**Promise.** Between two executions of a query that follow one another, and from its beginning to
-its first one, there is never more time than its frequency.
+**Promise.** The time between two successive executions of a query, and from its beginning to its
+first execution, never exceeds its frequency.
 
-**How changes are taken in.** A plan runs in cycles, and a change in the middle of one would leave
-some query waiting too long. So the present cycle, the longest where there are several, is finished
-first. Until its end E the other queries go on as before. A newcomer is executed by itself, every
-``frequency`` from its beginning on, and at E together with what is executed then. A query that was
-removed is left out from then on; an execution that would serve nobody is dropped. From E on a new
-plan for all queries that are left runs, its first cycle beginning at E. All changes before E go
-into this one new plan.
+**How changes take effect.** A plan runs in cycles. A change in the middle of a cycle would leave
+some query waiting too long. So the present cycle (the longest, if there are several) is finished
+first; call its end E. Until E the other queries continue as before. A new query is executed alone,
+every ``frequency`` since its beginning, and at E together with the others. A removed query is left
+out at once; an execution that would serve no query is dropped. From E on a new plan for all
+remaining queries runs, and its first cycle begins at E. All changes before E go into this one plan.
 
-**Why the promise holds at E.** In a new plan a query's first execution is at most its frequency
-after E: cycles repeat, so no more than that lies between its last one, at the end of the cycle
-before or earlier, and this. Newcomers are executed at E. Of the others, those for which the time
-from their last execution to the first of the new plan would be too long are executed at E as well.
+**Why the promise holds at E.** In the new plan a query's first execution is at most its frequency
+after E: cycles repeat, so no more time lies between its last execution in the cycle before and this
+one. New queries are executed at E. Every other query whose last execution would be too long before
+its first in the new plan is executed at E as well.
 
-Asks about times before the last change are not answered faithfully: those executions are past.
+Executions before the last change are past; the schedule no longer reports them faithfully.
 
 >>> schedule = Schedule("DP", [Demand("a", 2, 3), Demand("b", 5, 5)])
 >>> [(e.at, e.members) for e in schedule.executions(0, 8)]
@@ -46,13 +45,13 @@ from crestline.sharing.era import Era, Moments
 from crestline.sharing.plan import Execution, ExecutionPlan
 from crestline.sharing.plans import PLANS
 
-#: Changes that are remembered.
+#: How many changes are kept.
 _REMEMBERED = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A new plan, from when it runs, why, and what the old and the new one cost."""
+    """A new plan: when it begins, why, and the costs of the old plan and the new one."""
 
     at: int
     added: tuple[str, ...]
@@ -66,7 +65,7 @@ class Change:
         cost: Callable[[Fraction], str] = str,
         unit: str = "unit of time",
     ) -> str:
-        """The change in words; ``moment`` and ``cost`` write times and costs a ``unit``."""
+        """Return the change in words; ``moment`` and ``cost`` write times and costs."""
         why = " and ".join(
             f"{', '.join(names)} {'was' if len(names) == 1 else 'were'} {done}"
             for names, done in ((self.added, "added"), (self.removed, "removed"))
@@ -80,22 +79,23 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class _Newcomer:
-    """A query that is executed by itself until the present cycle ends."""
+class _NewQuery:
+    """A query that is executed alone until the present cycle ends."""
 
     demand: Demand
     begin: int
-    #: When it was removed again; None: it is still there.
+    #: When it was removed; None: it was not.
     gone: int | None = None
 
     def times(self, after: int, until: int) -> range:
+        """Return its executions with ``after < at <= until``."""
         after, every = max(after, self.begin), self.demand.frequency
         until = until if self.gone is None else min(until, self.gone)
         return range(after + every - (after - self.begin) % every, until + 1, every)
 
 
 class Schedule:
-    """Executions of several queries for all times, by the plan called ``plan_name``."""
+    """The executions of several queries at all times, by the plan called ``plan_name``."""
 
     def __init__(self, plan_name: str, demands: Sequence[Demand], origin: int = 0) -> None:
         if plan_name not in PLANS:
@@ -103,29 +103,29 @@ class Schedule:
         self.plan_name = plan_name
         self._era = self._planned(demands, origin)
         self._removed: dict[str, int] = {}
-        self._newcomers: list[_Newcomer] = []
-        #: Where the present cycle ends and a new plan begins; None: nothing has changed.
+        self._new: list[_NewQuery] = []
+        #: The end of the present cycle, where a new plan begins; None: nothing has changed.
         self._end: int | None = None
-        self._following: Era | None = None  # made when it is needed
+        self._following: Era | None = None  # the new plan, made when it is needed
         self._changed = LONG_AGO
         self._past: Schedule | None = None
         self._changes: list[Change] = []
 
-    # --- what is there ----------------------------------------------------------------------------
+    # --- plans ------------------------------------------------------------------------------------
 
     @property
     def demands(self) -> tuple[Demand, ...]:
         """The queries that were not removed."""
         staying = [d for d in self._era.demands if d.name not in self._removed]
-        return (*staying, *(n.demand for n in self._newcomers if n.gone is None))
+        return (*staying, *(n.demand for n in self._new if n.gone is None))
 
     @property
     def plan(self) -> ExecutionPlan:
-        """The plan for the queries that are there; it may begin at the end of the present cycle."""
+        """The plan for the present queries; it may begin only at the end of the present cycle."""
         return self._era.plan if self._end is None else self._next().plan
 
     def plan_at(self, time: int) -> ExecutionPlan:
-        """The plan that runs at ``time``."""
+        """Return the plan that runs at ``time``."""
         return self._era.plan if self._end is None or time < self._end else self._next().plan
 
     @property
@@ -135,11 +135,11 @@ class Schedule:
 
     @property
     def changes(self) -> list[Change]:
-        """The new plans so far, with the one that is to come."""
+        """The new plans so far, the next one included."""
         return self._changes if self._end is None else [*self._changes, self._change()]
 
     def end_of_cycle(self, now: int) -> int:
-        """The first end of the longest cycle after ``now``."""
+        """Return the first end of the longest cycle after ``now``."""
         era = self._era
         if self._end is not None and now >= self._end:
             era = self._next()
@@ -147,24 +147,25 @@ class Schedule:
             raise CrestlineError("there is no cycle: no query is left")
         return era.end_of_cycle(now)
 
-    # --- when -------------------------------------------------------------------------------------
+    # --- executions -------------------------------------------------------------------------------
 
     def executions(self, after: int, until: int) -> list[Execution]:
-        """The computations with ``after < at <= until``; several may be at the same moment."""
-        found = self.moments(after, until)
+        """Return the executions with ``after < at <= until``; several may be at the same time."""
+        moments = self.moments(after, until)
         return [
-            Execution(at, found.k[i], found.members[i])
-            for at, i in zip(found.at.tolist(), found.which.tolist(), strict=True)
+            Execution(at, moments.k[i], moments.members[i])
+            for at, i in zip(moments.at.tolist(), moments.which.tolist(), strict=True)
         ]
 
     def moments(self, after: int, until: int) -> Moments:
-        """The same as arrays."""
+        """Return the same as arrays."""
         if self._past is not None and after < self._era.origin:
-            known = self._past.moments(after, min(until, self._era.origin))
-            return Moments.joined([known, self._from_now_on(self._era.origin, until)])
-        return self._from_now_on(after, until)
+            past = self._past.moments(after, min(until, self._era.origin))
+            return Moments.joined([past, self._since_origin(self._era.origin, until)])
+        return self._since_origin(after, until)
 
-    def _from_now_on(self, after: int, until: int) -> Moments:
+    def _since_origin(self, after: int, until: int) -> Moments:
+        """Return the executions of the present plan and of the next one."""
         if after >= until:
             return self._era.moments(until, until)
         end = self._end
@@ -178,19 +179,17 @@ class Schedule:
         return Moments.joined(parts)
 
     def first_after(self, name: str, time: int) -> int:
-        """The query's first execution after ``time``, or after its beginning if that is later."""
-        for newcomer in self._newcomers:
-            if newcomer.demand.name == name and newcomer.gone is None:
-                time = max(time, newcomer.begin)
+        """Return a query's first execution after ``time`` and after its beginning."""
+        for new in self._new:
+            if new.demand.name == name and new.gone is None:
+                time = max(time, new.begin)
         frequency = self._demand(name).frequency
-        found = self.moments(time, time + frequency)
-        its = np.array([name in members for members in found.members], np.bool_)
-        return int(found.at[its[found.which]][0])
+        return int(self.moments(time, time + frequency).of(name)[0])
 
-    # --- who comes and goes -----------------------------------------------------------------------
+    # --- changes ----------------------------------------------------------------------------------
 
     def add(self, demand: Demand, begin: int) -> None:
-        """A query whose windows hold only what comes from ``begin`` on. Executions up to ``begin``
+        """Add a query whose windows hold only records since ``begin``. Executions up to ``begin``
         are past."""
         begin = int(begin)
         self._move_on(begin)
@@ -202,32 +201,32 @@ class Schedule:
             self._begin(self._planned([demand], begin))
             self._note(Change(begin, (demand.name,), removed, before, self._era.plan.cost))
             return
-        self._newcomers.append(_Newcomer(demand, begin))
+        self._new.append(_NewQuery(demand, begin))
         self._replan(begin)
 
     def remove(self, name: str, now: int) -> None:
-        """The query is not executed any more after ``now``."""
+        """Remove a query: it is not executed after ``now``."""
         now = int(now)
         self._move_on(now)
         self._demand(name)
-        for i, newcomer in enumerate(self._newcomers):
-            if newcomer.demand.name == name and newcomer.gone is None:
-                self._newcomers[i] = replace(newcomer, gone=now)
+        for i, new in enumerate(self._new):
+            if new.demand.name == name and new.gone is None:
+                self._new[i] = replace(new, gone=now)
                 break
         else:
             self._removed[name] = now
         self._replan(now)
 
-    # --- keeping it -------------------------------------------------------------------------------
+    # --- state ------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """All of it as plain values. Plans are not kept: they are made again in the same way."""
+        """Return all of it as plain values, without plans: they are made again from the demands."""
         return {
             "plan": self.plan_name,
             "origin": self._era.origin,
             "demands": [_plain(d) for d in self._era.demands],
             "removed": [[name, at] for name, at in self._removed.items()],
-            "newcomers": [[*_plain(n.demand), n.begin, n.gone] for n in self._newcomers],
+            "new": [[*_plain(n.demand), n.begin, n.gone] for n in self._new],
             "end": self._end,
             "changed": self._changed,
             "past": None if self._past is None else self._past.state(),
@@ -239,23 +238,26 @@ class Schedule:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Schedule:
-        """The schedule whose state that is."""
+        """Make the schedule whose ``state()`` this was."""
         for when in ("origin", "end", "changed"):
             sound.like(state[when], None if state[when] is None else 0, when)
         schedule = cls(state["plan"], [Demand(*d) for d in state["demands"]], state["origin"])
-        schedule._removed = dict(state["removed"])
-        schedule._newcomers = [
-            _Newcomer(Demand(name, frequency, k), begin, gone)
-            for name, frequency, k, begin, gone in state["newcomers"]
+        schedule._restore(state)
+        return schedule
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        self._removed = dict(state["removed"])
+        self._new = [
+            _NewQuery(Demand(name, frequency, k), begin, gone)
+            for name, frequency, k, begin, gone in state["new"]
         ]
-        schedule._end, schedule._changed = state["end"], state["changed"]
+        self._end, self._changed = state["end"], state["changed"]
         if state["past"] is not None:
-            schedule._past = cls.from_state(state["past"])
-        schedule._changes = [
+            self._past = Schedule.from_state(state["past"])
+        self._changes = [
             Change(at, tuple(added), tuple(removed), Fraction(before), Fraction(after))
             for at, added, removed, before, after in state["changes"]
         ]
-        return schedule
 
     # --- inside -----------------------------------------------------------------------------------
 
@@ -269,14 +271,15 @@ class Schedule:
         raise CrestlineError(f"there is no query {name!r} in the schedule")
 
     def _begin(self, era: Era) -> None:
-        # Executions up to the change may still be to come: a watermark lags behind the records.
+        """Make this the present plan."""
+        # Executions up to the change may still be asked for: a watermark lags behind the records.
+        self._past = None
         self._past = copy(self)
-        self._past._past = None
         self._era, self._following, self._end = era, None, None
-        self._removed, self._newcomers = {}, []
+        self._removed, self._new = {}, []
 
     def _move_on(self, now: int) -> None:
-        """The next change is at ``now``: where the new plan runs already, it is the present one."""
+        """Prepare for a change at ``now``: a new plan that runs by then becomes the present one."""
         if now < self._changed:
             raise CrestlineError(
                 f"a change at {now} comes too late: there was one at {self._changed} already"
@@ -287,23 +290,25 @@ class Schedule:
             self._begin(self._next())
 
     def _replan(self, now: int) -> None:
+        """Let a new plan begin at the end of the present cycle."""
         self._following = None
         if self._end is None:
             self._end = self._era.end_of_cycle(now)
 
     def _next(self) -> Era:
-        """The new plan, from the end of the present cycle on."""
+        """Return the new plan, which begins at the end of the present cycle."""
         assert self._end is not None
         if self._following is None:
             self._following = self._planned(self.demands, self._end)
         return self._following
 
     def _change(self) -> Change:
+        """Describe the new plan."""
         era = self._next()
         return Change(
             era.origin,
-            tuple(n.demand.name for n in self._newcomers),
-            (*self._removed, *(n.demand.name for n in self._newcomers if n.gone is not None)),
+            tuple(n.demand.name for n in self._new),
+            (*self._removed, *(n.demand.name for n in self._new if n.gone is not None)),
             self._era.plan.cost,
             era.plan.cost,
         )
@@ -312,22 +317,21 @@ class Schedule:
         self._changes = [*self._changes, change][-_REMEMBERED:]
 
     def _before_end(self, after: int, until: int) -> list[Moments]:
-        """The rest of the present cycle; queries that were removed leave it one by one."""
+        """Return the executions of the rest of the present cycle, without removed queries."""
         cuts = sorted({cut for cut in self._removed.values() if after < cut < until})
         parts = []
         for low, high in zip([after, *cuts], [*cuts, until], strict=True):
             gone = frozenset(name for name, at in self._removed.items() if at <= low)
             parts.append(self._era.moments(low, high, gone))
-        for newcomer in self._newcomers:
-            at = np.array(newcomer.times(after, until), np.int64)
-            name, k = newcomer.demand.name, newcomer.demand.k
+        for new in self._new:
+            at = np.array(new.times(after, until), np.int64)
+            name, k = new.demand.name, new.demand.k
             parts.append(Moments(at, np.zeros(len(at), np.int64), ((name,),), (k,)))
         return parts
 
     def _at_end(self, end: int) -> Moments:
-        """What is executed where the present cycle ends: together, unless the plan is not to share
-        at all."""
-        served = {n.demand.name for n in self._newcomers if n.gone is None}
+        """Return the execution at the end of the present cycle; NS has one for each query."""
+        served = {n.demand.name for n in self._new if n.gone is None}
         staying = [d for d in self.demands if d.name not in served]
         longest = max((d.frequency for d in self.demands), default=0)
         gone = frozenset(self._removed)
@@ -338,13 +342,13 @@ class Schedule:
             for d in staying
             if last[d.name] == end or first[d.name] - last[d.name] > d.frequency
         }
-        both = [d for d in self.demands if d.name in served]
-        shares = [[d] for d in both] if self.plan_name == "NS" else [both] if both else []
+        due = [d for d in self.demands if d.name in served]
+        groups = [[d] for d in due] if self.plan_name == "NS" else [due] if due else []
         return Moments(
-            np.full(len(shares), end, np.int64),
-            np.arange(len(shares)),
-            tuple(tuple(d.name for d in share) for share in shares),
-            tuple(max(d.k for d in share) for share in shares),
+            np.full(len(groups), end, np.int64),
+            np.arange(len(groups)),
+            tuple(tuple(d.name for d in group) for group in groups),
+            tuple(max(d.k for d in group) for group in groups),
         )
 
 
@@ -353,14 +357,14 @@ def _plain(demand: Demand) -> list[str | int]:
 
 
 def _ends(moments: Moments, last: bool) -> dict[str, int]:
-    """Each query's first execution among these, or its last."""
+    """Return each query's first execution among these, or its last."""
     step = -1 if last else 1
-    which, place = np.unique(moments.which[::step], return_index=True)
-    found: dict[str, int] = {}
+    which, index = np.unique(moments.which[::step], return_index=True)
+    ends: dict[str, int] = {}
     for i, at in sorted(
-        zip(which.tolist(), moments.at[::step][place].tolist(), strict=True),
+        zip(which.tolist(), moments.at[::step][index].tolist(), strict=True),
         key=lambda pair: step * pair[1],
     ):
         for name in moments.members[i]:
-            found.setdefault(name, at)
-    return found
+            ends.setdefault(name, at)
+    return ends

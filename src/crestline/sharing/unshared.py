@@ -1,6 +1,6 @@
-"""NS: each query by itself, at its own frequency (Chen et al., section 10: no sharing).
+"""NS: each query alone, at its own frequency (Chen et al., section 10: no sharing).
 
-The yardstick for the other plans: x queries cost the sum of k / f over all of them.
+The yardstick for the other plans: queries cost the sum of k / f over all of them.
 
 >>> from crestline.sharing.demand import Demand
 >>> unshared([Demand("a", 2, 3), Demand("b", 2, 1)]).cost
@@ -16,7 +16,7 @@ from crestline.sharing.plan import Cycle, Execution, ExecutionPlan
 
 
 def unshared(demands: Sequence[Demand]) -> ExecutionPlan:
-    """A cycle for each query."""
+    """Return a plan with one cycle per query."""
     groups(demands)  # refuses queries of the same name
     return ExecutionPlan(
         "NS",

@@ -1,7 +1,7 @@
 """IN: queries of the same frequency are computed together (Chen et al., section 4).
 
-A computation for the largest k among them has the answers for the smaller ones on its way, so a
-group costs its largest k, divided by its frequency. Groups do not share with one another.
+An execution for the largest k among them also yields the answers for the smaller ones, so a group
+costs its largest k divided by its frequency. Groups do not share with one another.
 
 >>> from crestline.sharing.demand import Demand
 >>> within([Demand("a", 2, 3), Demand("b", 2, 1), Demand("c", 4, 2)]).cost
@@ -17,7 +17,7 @@ from crestline.sharing.plan import Cycle, Execution, ExecutionPlan
 
 
 def within(demands: Sequence[Demand]) -> ExecutionPlan:
-    """A cycle for each frequency."""
+    """Return a plan with one cycle per frequency."""
     return ExecutionPlan(
         "IN",
         tuple(

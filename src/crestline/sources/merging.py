@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from crestline.core.errors import SourceError
-from crestline.core.sentinels import LONG_AGO
+from crestline.core.sentinels import LONG_AGO, NEVER
 from crestline.core.tables import REJECTS
 from crestline.language import Expression, Query
 from crestline.language.tokens import quoted_name
@@ -29,7 +29,7 @@ from crestline.runtime.fitting import bare_type, fit, is_number, read_texts, wid
 from crestline.runtime.projection import resolve
 from crestline.runtime.sql import Evaluator
 from crestline.sources import Source
-from crestline.sources.horizon import NEVER, earliest_in
+from crestline.sources.horizon import earliest_in
 from crestline.types import Bools, Ints
 
 #: The position of records before the first event time of their input.

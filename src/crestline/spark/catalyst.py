@@ -1,22 +1,22 @@
 """From a DataFrame to the columns that a pipeline's queries need, computed by Catalyst.
 
 Every distinct expression is computed once, however many queries and roles use it. A single query's
-WHERE is a filter here, also that of several that share a structure; else each query tells for
-itself which records it wants.
+WHERE, or that of queries which share a structure, is a filter here. Otherwise it is a column, and
+each query filters for itself.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from zlib import crc32
 
 import pyarrow as pa
 
 from crestline.core.errors import PlanError
-from crestline.language import Query
+from crestline.language import Expression, Query
 from crestline.planner import Bundle
 from crestline.runtime.projection import check_role_types, resolve
 from crestline.runtime.roles import (
@@ -32,20 +32,20 @@ from crestline.spark.stages import Member
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import DataType, StructType
 
 #: Functions whose value depends on the session's time zone; ours is UTC.
 _ZONED = re.compile(r"(?i)date|time|day|month|year|hour|minute|second|week|quarter|trunc|cast")
-_PREFIX = "__crestline_"
 
 
 @dataclass(frozen=True, slots=True)
 class Projected:
-    """A frame with the columns the members name, and how result rows look."""
+    """A frame with the columns that the members name, and the columns of the result rows."""
 
     frame: DataFrame
     members: tuple[Member, ...]
-    columns: tuple[list[tuple[str, Any]], ...]  # of all kinds of result rows, with Spark's types
+    #: For every kind of result rows, the names of its columns with Spark's types.
+    columns: tuple[list[tuple[str, DataType]], ...]
 
     @property
     def results(self) -> StructType:
@@ -68,14 +68,14 @@ def project(
     typed: bool = True,
     extra: tuple[str, ...] = (),
 ) -> Projected:
-    """The columns of all roles; ``extra`` columns come along as they are.
+    """Compute the columns of all roles; ``extra`` columns come along unchanged.
 
-    With ``filtering`` a single query's WHERE is applied, else it is a column like any other.
+    With ``filtering`` a single bundle's WHERE is applied, else it is a column like any other.
     """
-    selection = _Selection(frame)
+    selection = _Selection(frame, extra)
     filtering = filtering and len(bundles) == 1
-    members = []
-    for number, bundle in enumerate(bundles):
+    placed = []
+    for bundle in bundles:
         query = bundle.plan.query
         _check_zone(frame, query)
         columns = {}
@@ -88,93 +88,110 @@ def project(
         spread = spread_by(bundle.plan)
         if spread and buckets > 1:
             bucket = selection.add_bucket([columns[role] for role in spread], buckets)
-        members.append((number, bundle, columns, bucket))
-    projected = selection.frame(extra)
-    fields = {field.name: field for field in projected.schema.fields}
-    found = []
-    schemas = []
-    for number, bundle, columns, bucket in members:
-        arrow = arrow_schema(_struct([(r, fields[c].dataType) for r, c in columns.items()]))
-        texts = check_role_types(bundle.plan.query, arrow, typed)
-        named = tuple((name, str(query)) for name, query in bundle.queries.items())
-        roles_of = arrow.serialize().to_pybytes()
+        placed.append((bundle, columns, bucket))
+    projected = selection.frame()
+    dtypes = {field.name: field.dataType for field in projected.schema.fields}
+    members, results = [], []
+    for number, (bundle, columns, bucket) in enumerate(placed):
+        by_role = {role: dtypes[column] for role, column in columns.items()}
+        roles = arrow_schema(_struct(by_role.items()))
+        texts = check_role_types(bundle.plan.query, roles, typed)
+        queries = tuple((name, str(query)) for name, query in bundle.queries.items())
         shards = by_object(bundle.plan) and isinstance(bucket, str)
-        found.append(Member(number, named, columns, roles_of, bucket, texts, shards))
-        for query in _each_kind(bundle.queries):
-            schemas.append(_result_struct(query, arrow, columns, fields))
-    return Projected(projected, tuple(found), tuple(schemas))
+        packed = roles.serialize().to_pybytes()
+        members.append(Member(number, queries, columns, packed, bucket, texts, shards))
+        for query in _one_per_kind(bundle.queries):
+            results.append(_result_columns(query, roles, by_role))
+    return Projected(projected, tuple(members), tuple(results))
 
 
 class _Selection:
-    """Expressions over a frame, each computed once."""
+    """Expressions over a frame, each computed once.
 
-    def __init__(self, frame: DataFrame) -> None:
-        self._frame = frame
+    No column of the frame begins with the prefix of the names that are made here, so a user's
+    column may have any name.
+    """
+
+    def __init__(self, frame: DataFrame, extra: tuple[str, ...]) -> None:
+        self._frame, self._extra = frame, extra
+        self._prefix = _unused_prefix([name for name in frame.columns if name not in extra])
         self._spelled: dict[str, str] = {}  # a query's spelling of a column -> the frame's
         self._computed: dict[str, str] = {}  # SQL -> its name in the projected frame
         self._plain: dict[str, str] = {}  # the frame's column -> its name in the projected frame
         self._buckets: dict[tuple[str, ...], tuple[str, int]] = {}
         self._condition: str | None = None
 
-    def _know(self, query: Query) -> None:
+    def _resolve(self, query: Query) -> None:
         names = [name for name in columns_of(query) if name not in self._spelled]
-        given = pa.schema([(name, pa.null()) for name in self._frame.columns])
-        self._spelled |= resolve(names, given, query.stream)
+        schema = pa.schema([(name, pa.null()) for name in self._frame.columns])
+        self._spelled |= resolve(names, schema, query.stream)
 
     def filter(self, query: Query) -> None:
         assert query.where is not None
-        self._know(query)
+        self._resolve(query)
         self._condition = query.where.to("spark")
 
-    def add(self, query: Query, expression: Any) -> str:
-        self._know(query)
+    def add(self, query: Query, expression: Expression) -> str:
+        """Return the name that the values of an expression have in the projected frame."""
+        self._resolve(query)
         if expression.column is not None:
-            given = self._spelled[expression.column]
-            return self._plain.setdefault(given, f"{_PREFIX}c{len(self._plain)}")
-        return self._computed.setdefault(expression.to("spark"), f"{_PREFIX}e{len(self._computed)}")
+            column = self._spelled[expression.column]
+            return self._plain.setdefault(column, f"{self._prefix}c{len(self._plain)}")
+        name = f"{self._prefix}e{len(self._computed)}"
+        return self._computed.setdefault(expression.to("spark"), name)
 
     def add_bucket(self, columns: list[str], buckets: int) -> str:
-        name = f"{_PREFIX}b{len(self._buckets)}"
+        name = f"{self._prefix}b{len(self._buckets)}"
         return self._buckets.setdefault(tuple(columns), (name, buckets))[0]
 
-    def frame(self, extra: tuple[str, ...]) -> DataFrame:
-        """Three steps: the columns by the names that queries use, the expressions, the buckets."""
+    def frame(self) -> DataFrame:
+        """Select in three steps: columns as the queries spell them, expressions, buckets."""
         from pyspark.sql import functions as F
 
-        types = dict(self._frame.dtypes)
-        named = [F.col(_quoted(given)).alias(new) for given, new in self._plain.items()]
+        dtypes = dict(self._frame.dtypes)
+        named = [F.col(_quoted(column)).alias(new) for column, new in self._plain.items()]
         if self._computed or self._condition is not None:
             # Arithmetic on small floats rounds differently from engine to engine.
-            for spelled, given in self._spelled.items():
-                column = F.col(_quoted(given))
-                small = types[given] == "float"
+            for spelled, name in self._spelled.items():
+                column = F.col(_quoted(name))
+                small = dtypes[name] == "float"
                 named.append((column.cast("double") if small else column).alias(spelled))
-        named += [F.col(_quoted(name)) for name in extra]
+        named += [F.col(_quoted(name)) for name in self._extra]
         frame = self._frame.select(*named)
         if self._condition is not None:
             frame = frame.filter(F.expr(self._condition))
-        kept = [F.col(_quoted(name)) for name in (*self._plain.values(), *extra)]
+        kept = [F.col(_quoted(name)) for name in (*self._plain.values(), *self._extra)]
         kept += [F.expr(sql).alias(name) for sql, name in self._computed.items()]
         frame = frame.select(*kept)
         if self._buckets:
             frame = frame.select("*", *self._bucket_columns(frame))
         return frame
 
-    def _bucket_columns(self, frame: DataFrame) -> list[Column]:
+    def _bucket_columns(self, frame: DataFrame) -> Iterator[Column]:
         from pyspark.sql import functions as F
 
-        types = dict(frame.dtypes)
-        found = []
+        dtypes = dict(frame.dtypes)
         for columns, (name, buckets) in self._buckets.items():
             # 0.0 and -0.0 are one value, but have two hashes.
             hashed = [
-                F.col(c) + F.lit(0.0).cast(types[c])
-                if types[c] in ("float", "double")
+                F.col(c) + F.lit(0.0).cast(dtypes[c])
+                if dtypes[c] in ("float", "double")
                 else F.col(c)
                 for c in columns
             ]
-            found.append(F.pmod(F.xxhash64(*hashed), F.lit(buckets)).cast("int").alias(name))
-        return found
+            yield F.pmod(F.xxhash64(*hashed), F.lit(buckets)).cast("int").alias(name)
+
+
+def _unused_prefix(names: list[str]) -> str:
+    """A prefix that none of the names begins with; Spark's names differ in more than their case.
+
+    >>> _unused_prefix(["id"]), _unused_prefix(["id", "__Crestline_c0"])
+    ('__crestline_', '__crestline__')
+    """
+    prefix = "__crestline_"
+    while any(name.casefold().startswith(prefix) for name in names):
+        prefix += "_"
+    return prefix
 
 
 def _quoted(name: str) -> str:
@@ -195,44 +212,42 @@ def _check_zone(frame: DataFrame, query: Query) -> None:
             )
 
 
-# -- the rows that come out -----------------------------------------------------------------------
+# -- the columns of result rows -------------------------------------------------------------------
 
 
-def _struct(fields: list[tuple[str, Any]]) -> StructType:
+def _struct(columns: Iterable[tuple[str, DataType]]) -> StructType:
     from pyspark.sql.types import StructField, StructType
 
-    return StructType([StructField(name, kind, True) for name, kind in fields])
+    return StructType([StructField(name, dtype, True) for name, dtype in columns])
 
 
-def _each_kind(queries: Mapping[str, Query]) -> list[Query]:
-    """A query for each kind of rows that those of a bundle emit."""
+def _one_per_kind(queries: Mapping[str, Query]) -> list[Query]:
+    """One query for each kind of rows that those of a bundle emit."""
     return list({query.emit: query for query in queries.values()}.values())
 
 
-def _result_struct(
-    query: Query, arrow: pa.Schema, columns: dict[str, str], fields: dict[str, Any]
-) -> list[tuple[str, Any]]:
-    """The columns of one query's results: ours as they are, the user's as Spark types them."""
+def _result_columns(
+    query: Query, roles: pa.Schema, dtypes: Mapping[str, DataType]
+) -> list[tuple[str, DataType]]:
+    """The columns of one query's results: the user's columns have Spark's types."""
     from pyspark.sql.pandas.types import from_arrow_type
 
-    theirs = {}
-    for i, item in enumerate(query.partition_by):
-        theirs[item.name] = fields[columns[partition_role(i)]].dataType
+    of_user = {item.name: dtypes[partition_role(i)] for i, item in enumerate(query.partition_by)}
     for i, item in enumerate(query.select):
-        theirs.setdefault(item.name, fields[columns[selected_role(i)]].dataType)
+        of_user.setdefault(item.name, dtypes[selected_role(i)])
     return [
-        (field.name, theirs[field.name] if field.name in theirs else from_arrow_type(field.type))
-        for field in RowBuilder({"": query}, arrow).schema(query.emit)
+        (field.name, of_user[field.name] if field.name in of_user else from_arrow_type(field.type))
+        for field in RowBuilder({"": query}, roles).schema(query.emit)
     ]
 
 
-def _united(schemas: tuple[list[tuple[str, Any]], ...]) -> StructType:
-    found: dict[str, Any] = {}
+def _united(schemas: tuple[list[tuple[str, DataType]], ...]) -> StructType:
+    united: dict[str, DataType] = {}
     for schema in schemas:
-        for name, kind in schema:
-            if found.setdefault(name, kind) != kind:
+        for name, dtype in schema:
+            if united.setdefault(name, dtype) != dtype:
                 raise PlanError(
-                    f"the column {name} is {found[name].simpleString()} in one query and"
-                    f" {kind.simpleString()} in another: give one of them another name with AS"
+                    f"the column {name} is {united[name].simpleString()} in one query and"
+                    f" {dtype.simpleString()} in another: give one of them another name with AS"
                 )
-    return _struct(list(found.items()))
+    return _struct(united.items())

@@ -1,8 +1,8 @@
-"""What Spark says when it fails, in plain words.
+"""Failures of Spark, explained in one sentence.
 
-A failure reaches the driver as pages of Java and Python stack traces. Those that a user can do
-something about are recognized by their text, as Spark 4.3 writes it: where there is one, by the
-name of the error condition (such as ``MALFORMED_LOG_FILE``).
+A failure reaches the driver as pages of Java and Python stack traces. Failures that a user can do
+something about are recognized by their text, as Spark 4.3 writes it, or by the name of the error
+condition (such as ``MALFORMED_LOG_FILE``) if there is one.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from crestline.core.errors import CrestlineError, RecordError, StateError
 
 
 class EngineError(CrestlineError):
-    """Spark cannot start, or failed for a reason that lies outside the query and its data."""
+    """Spark cannot start, or failed for a reason outside the query and its data."""
 
 
 def explained(error: BaseException) -> CrestlineError | None:
-    """The failure in plain words, or None if it is none of those known here.
+    """Return the failure as an error of ours, or None if it is not recognized.
 
     >>> explained(OSError("java.io.IOException: No space left on device")).__class__.__name__
     'EngineError'
@@ -32,20 +32,20 @@ def explained(error: BaseException) -> CrestlineError | None:
     for text in texts:
         if (raised := _raised_by_a_worker(text)) is not None:
             return raised
-    for kind, pattern, message in _KNOWN:
+    for error_class, pattern, message in _EXPLANATIONS:
         for text in texts:
-            if found := pattern.search(text):
-                return kind(message.format(*(group or "" for group in found.groups())))
+            if match := pattern.search(text):
+                return error_class(message.format(*(group or "" for group in match.groups())))
     return None
 
 
 def _texts(error: BaseException) -> Iterator[str]:
-    """The error and all that led to it, each with the name of its class."""
+    """The texts of the error and of its causes, each after the name of its class."""
     chain: BaseException | None = error
     while chain is not None:
         try:
             yield f"{type(chain).__name__}: {chain}"
-        except Exception:  # an error that asks Java for its text after Java has gone
+        except Exception:  # an error that asks Java for its text, after Java has ended
             yield f"{type(chain).__name__}: "
         chain = chain.__cause__ or chain.__context__
 
@@ -53,7 +53,7 @@ def _texts(error: BaseException) -> Iterator[str]:
 # -- errors that our own code raised in a Python worker -------------------------------------------
 
 _OURS = re.compile(
-    r"^crestline(?:\.\w+)*\.(?P<kind>\w+): (?P<message>.*?)\s*"
+    r"^crestline(?:\.\w+)*\.(?P<name>\w+): (?P<message>.*?)\s*"
     r"(?=SQLSTATE: |^\tat |^Driver stacktrace:|^JVM stacktrace:|^=== Streaming Query ===|"
     r"^The above exception was|^During handling of|\Z)",
     re.DOTALL | re.MULTILINE,
@@ -62,21 +62,20 @@ _RECORD = re.compile(r"stream '(.*?)', row (\d+), column '(.*?)': (.*?)(?: \(a r
 
 
 def _raised_by_a_worker(text: str) -> CrestlineError | None:
-    """The error as it was raised: of two in one traceback, the one that got out.
+    """The error of ours that a worker raised. Of two in one traceback, the last was not caught.
 
     >>> _raised_by_a_worker("crestline.core.errors.StateError: too old\\n\\tat org.apache.spark...")
     StateError('too old')
     """
-    all_found = list(_OURS.finditer(text))
-    if not all_found:
+    matches = list(_OURS.finditer(text))
+    if not matches:
         return None
-    found = all_found[-1]
-    message = found["message"]
-    if found["kind"] == "RecordError" and (record := _RECORD.match(message)):
+    name, message = matches[-1]["name"], matches[-1]["message"]
+    if name == "RecordError" and (record := _RECORD.match(message)):
         return RecordError(record[1], int(record[2]), record[3], record[4])
-    kind = getattr(errors, found["kind"], None)
-    if kind in (errors.PlanError, errors.SourceError, errors.StateError):
-        return kind(message)  # type: ignore[no-any-return]
+    error_class = getattr(errors, name, None)
+    if error_class in (errors.PlanError, errors.SourceError, errors.StateError):
+        return error_class(message)  # type: ignore[no-any-return]
     return CrestlineError(message)
 
 
@@ -88,10 +87,10 @@ GONE = (
 )
 _NEW_CHECKPOINT = "or give a new checkpoint folder to start from the beginning"
 
-#: The first pattern that matches tells. A message may use the groups of its pattern.
-_KNOWN: tuple[tuple[type[CrestlineError], re.Pattern[str], str], ...] = tuple(
-    (kind, re.compile(pattern, re.DOTALL), message)
-    for kind, pattern, message in (
+#: The first pattern that matches decides. A message may use the groups of its pattern.
+_EXPLANATIONS: tuple[tuple[type[CrestlineError], re.Pattern[str], str], ...] = tuple(
+    (error_class, re.compile(pattern, re.DOTALL), message)
+    for error_class, pattern, message in (
         # The machine.
         (
             EngineError,
@@ -226,7 +225,7 @@ _KNOWN: tuple[tuple[type[CrestlineError], re.Pattern[str], str], ...] = tuple(
 
 @contextmanager
 def explaining() -> Iterator[None]:
-    """Whatever Spark raises inside comes out in plain words, if there are any for it."""
+    """Raise what Spark raises inside as an error of ours, if it is recognized."""
     try:
         yield
     except CrestlineError:

@@ -1,8 +1,8 @@
 """What queries read, as one frame: a stream, or several (``FROM a, b, c`` with COMBINE).
 
-Several inputs are a union of their frames, of the columns they share, in types that fit all of
-them; the ACROSS column is the name of the input, as FROM spells it. A column of that name in the
-data is not read.
+Several inputs become a union of their frames, with the columns that they share, in types that fit
+all of them. The ACROSS column holds the name of the input, as FROM spells it. A column of that name
+in the data is not read.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from crestline.spark.formats.scan import column_named
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-#: Gives these columns of the input of that name, as it spells them; of one that has none, as text.
+#: Opens columns of an input, by its name. An input of unknown columns gives them as text.
 Opener = Callable[[str, list[str]], FileStream]
 _BAD = (BAD_COLUMN, BAD_REASON, BAD_VALUE)
 
@@ -36,14 +36,14 @@ _BAD = (BAD_COLUMN, BAD_REASON, BAD_VALUE)
 def open_inputs(
     queries: Mapping[str, Query], inputs: Mapping[str, Source], opened: Opener
 ) -> FileStream:
-    """What the queries need of their inputs, which must be the same for all of them."""
+    """Open what the queries need of their inputs, which must be the same for all queries."""
     query = next(iter(queries.values()))
     names = list(dict.fromkeys(n for each in queries.values() for n in columns_of(each)))
     if not query.others:
-        given = inputs[query.stream]
-        if not given.schema.names:  # no record, and nothing that tells the columns
+        schema = inputs[query.stream].schema
+        if not schema.names:  # no record, so the columns are unknown
             return replace(opened(query.stream, names), typed=False)
-        spelled = resolve(names, given.schema, query.stream)
+        spelled = resolve(names, schema, query.stream)
         return opened(query.stream, list(dict.fromkeys(spelled.values())))
     return _united(query, names, inputs, opened)
 
@@ -57,40 +57,40 @@ def _united(
     across = query.combine.across
     together = merged(query, inputs)
     if not together.schema.names:
-        nothing = opened(query.stream, [name for name in names if name != across])
-        return replace(nothing, typed=False, frame=nothing.frame.withColumn(across, F.lit("")))
+        empty = opened(query.stream, [name for name in names if name != across])
+        return replace(empty, typed=False, frame=empty.frame.withColumn(across, F.lit("")))
     spelled = resolve(names, together.schema, query.stream)
     columns = [name for name in dict.fromkeys(spelled.values()) if name != across]
     streams: list[FileStream] = []
-    for number, (name, given) in enumerate(inputs.items()):
-        if not given.schema.names:
-            opened(name, [])  # which is not enough to follow it
+    for number, (name, each) in enumerate(inputs.items()):
+        if not each.schema.names:
+            opened(name, [])  # raises if the input is to be followed
             continue
-        theirs = resolve(columns, given.schema, name)
-        found = opened(name, list(dict.fromkeys(theirs.values())))
+        own_names = resolve(columns, each.schema, name)
+        stream = opened(name, list(dict.fromkeys(own_names.values())))
         chosen = [
-            _fitting(column, theirs[column], given.schema, together.schema) for column in columns
+            _fitting(column, own_names[column], each.schema, together.schema) for column in columns
         ]
         chosen.append(F.lit(name).alias(across))
-        frame = found.frame.select(*chosen, *_marks(found.frame, number))
-        streams.append(FileStream(together.schema, found.typed, frame))
+        frame = stream.frame.select(*chosen, *_marks(stream.frame, number))
+        streams.append(FileStream(together.schema, stream.typed, frame))
     frame = reduce(lambda one, more: one.unionByName(more), _alike([s.frame for s in streams]))
     return FileStream(together.schema, all(s.typed for s in streams), frame)
 
 
-def _fitting(name: str, theirs: str, given: pa.Schema, wanted: pa.Schema) -> Column:
-    """An input's column by the name and in the type that all inputs share."""
+def _fitting(name: str, own_name: str, own: pa.Schema, shared: pa.Schema) -> Column:
+    """A column of an input, with the name and the type that all inputs share."""
     from pyspark.sql.pandas.types import from_arrow_type
 
-    column = column_named(theirs)
-    kind = wanted.field(name).type
-    if given.field(theirs).type != kind and not pa.types.is_null(kind):
-        column = column.cast(from_arrow_type(kind))
+    column = column_named(own_name)
+    dtype = shared.field(name).type
+    if own.field(own_name).type != dtype and not pa.types.is_null(dtype):
+        column = column.cast(from_arrow_type(dtype))
     return column.alias(name)
 
 
 def _marks(frame: DataFrame, number: int) -> Iterator[Column]:
-    """What else a frame of files has: where a record is from, and whether it is bad."""
+    """The columns that a reader of files adds: the chunk of a record, and whether it is bad."""
     from pyspark.sql import functions as F
 
     if CHUNK in frame.columns:
@@ -99,7 +99,7 @@ def _marks(frame: DataFrame, number: int) -> Iterator[Column]:
 
 
 def _alike(frames: list[DataFrame]) -> list[DataFrame]:
-    """The frames with the same columns: text files tell of bad records, others have none."""
+    """Give all frames the same columns: only text files have those for bad records."""
     from pyspark.sql import functions as F
 
     if not any(BAD_REASON in frame.columns for frame in frames):
@@ -111,7 +111,7 @@ def _alike(frames: list[DataFrame]) -> list[DataFrame]:
 def one_frame(
     frames: DataFrame | Mapping[str, DataFrame], queries: Mapping[str, Query]
 ) -> DataFrame:
-    """The frame that the queries read: the one given, or those of several inputs as one."""
+    """Return the frame that the queries read: the only one, or the union of several inputs."""
     query = next(iter(queries.values()))
     for each in queries.values():
         if _reads(each) != _reads(query):
@@ -143,7 +143,7 @@ def one_frame(
 
 
 def _reads(query: Query) -> tuple[str, ...]:
-    """What queries on one frame have in common; with one input it does not matter what it is."""
+    """What queries on one frame must agree on. The name of a single input does not matter."""
     if query.combine is None or not query.others:
         return ()
     return (*query.inputs, query.combine.across.casefold())

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from crestline.core.errors import RecordError
 from crestline.core.order import sort_codes
 from crestline.core.tables import table_from
 from crestline.core.window import RangeWindow, RowsWindow, counts_rows
 from crestline.language import Query
 from crestline.runtime.metrics import Metrics
 from crestline.runtime.shards import merged
-from crestline.spark.stages import LEDGER, TRAVELLING, Member
+from crestline.spark.stages import Member
+from crestline.spark.stages.accounts import BucketAccount, LedgerAccount
+from crestline.spark.stages.rows import CHUNKED_REJECTS, Kind
 
 
 @dataclass(slots=True)
@@ -25,114 +28,118 @@ class Outcome:
 
     rows: pa.Table
     rejects: pa.Table
-    accounts: list[dict[str, Any]] = field(default_factory=list)
+    accounts: list[BucketAccount]
     #: How many queries share what is kept.
-    sharing: int = 1
-    #: Whether buckets know of some of the objects each, so that several know a partition.
-    shards: bool = False
+    sharing: int
+    #: Whether each bucket sees some of the objects, so that several count the same partition.
+    shards: bool
 
     @property
-    def ledger(self) -> dict[str, Any] | None:
-        """The account that counts each record once; None if there was no record at all."""
-        return next((account for account in self.accounts if "totals" in account), None)
+    def ledger(self) -> LedgerAccount | None:
+        """The account that counts each record once; None if there was no record."""
+        ledgers = (account.ledger for account in self.accounts if account.ledger is not None)
+        return next(ledgers, None)
 
     @property
     def rejected(self) -> dict[str, int]:
-        """How many records were set aside, by reasons."""
-        found: Counter[str] = Counter()
+        """How many records were set aside, by reason."""
+        counts: Counter[str] = Counter()
         for account in self.accounts:
-            found.update(account["aside"])
-            found.update(account.get("rejected", {}))
-        return dict(found)
+            counts.update(account.aside)
+            if account.ledger is not None:
+                counts.update(account.ledger.rejected)
+        return dict(counts)
 
     def metrics(self, query: Query, result_rows: int) -> Metrics:
-        """The run's counts so far; of a streaming query since its checkpoint began."""
+        """The counts of the run so far; those of a streaming query since its checkpoint began."""
         metrics = Metrics(result_rows=result_rows, sharing=self.sharing)
-        ledger = self.ledger
+        ledger, accounts = self.ledger, self.accounts
         if ledger is None:
             return metrics
-        totals = ledger["totals"]
-        metrics.rows_in, metrics.rows_filtered = totals["rows_in"], totals["filtered"]
-        metrics.rows_late = totals["late"] + sum(a["late"] for a in self.accounts)
-        metrics.lateness_needed = max(a["lateness_needed"] for a in self.accounts)
+        totals = ledger.totals
+        metrics.rows_in, metrics.rows_filtered = totals.rows_in, totals.filtered
+        metrics.rows_late = totals.late + sum(account.late for account in accounts)
+        metrics.lateness_needed = max(account.lateness_needed for account in accounts)
         metrics.rejected = self.rejected
         if metrics.rows_late and query.late == "DROP":
             metrics.rejected["late"] = metrics.rows_late
-        known = [account["partitions"] for account in self.accounts]
-        metrics.partitions = max(known) if self.shards else sum(known)
-        metrics.kept = sum(a["kept"] for a in self.accounts)
-        metrics.kept_peak = sum(a["kept_peak"] for a in self.accounts)
+        partitions = [account.partitions for account in accounts]
+        metrics.partitions = max(partitions) if self.shards else sum(partitions)
+        metrics.kept = sum(account.kept for account in accounts)
+        metrics.kept_peak = sum(account.kept_peak for account in accounts)
         metrics.window_records_peak = _window_peak(query, ledger, metrics)
-        metrics.seconds = ledger["prune_seconds"] + sum(a["seconds"] for a in self.accounts)
-        metrics.approximation = self._approximation()
-        metrics.rules_above_one = sum(a["rules_above_one"] for a in self.accounts)
+        metrics.seconds = ledger.prune_seconds + sum(account.seconds for account in accounts)
+        metrics.approximation = _joined_approximation(accounts)
+        metrics.rules_above_one = sum(account.rules_above_one for account in accounts)
         return metrics
 
-    def _approximation(self) -> dict[str, Any]:
-        """What is told of an approximate answer; each bucket has its own judgement of the order."""
-        told = [a["approximation"] for a in self.accounts if a["approximation"]]
-        if not told:
-            return {}
-        found: dict[str, Any] = dict(told[0])
-        for name in ("switches", "answered_exactly"):
-            if name in found:
-                found[name] = sum(each[name] for each in told)
-        if "expected_precision" in found:
-            pairs = [(each["expected_precision"], each["compared"]) for each in told]
-            compared = sum(times for precision, times in pairs if precision is not None)
-            found["compared"] = compared
-            if compared:
-                total = sum(p * times for p, times in pairs if p is not None)
-                found["expected_precision"] = round(total / compared, 3)
-        if "answering" in found:
-            found["answering"] = ", ".join(sorted({each["answering"] for each in told}))
-        return found
+
+def _joined_approximation(accounts: list[BucketAccount]) -> dict[str, Any]:
+    """What is reported of an approximate answer. Each bucket judges the order by itself."""
+    parts = [account.approximation for account in accounts if account.approximation]
+    if not parts:
+        return {}
+    joined: dict[str, Any] = dict(parts[0])
+    for name in ("switches", "answered_exactly"):
+        if name in joined:
+            joined[name] = sum(part[name] for part in parts)
+    if "expected_precision" in joined:
+        pairs = [
+            (part["expected_precision"], part["compared"])
+            for part in parts
+            if part["expected_precision"] is not None
+        ]
+        compared = sum(count for _, count in pairs)
+        joined["compared"] = compared
+        if compared:
+            total = sum(precision * count for precision, count in pairs)
+            joined["expected_precision"] = round(total / compared, 3)
+    if "answering" in joined:
+        joined["answering"] = ", ".join(sorted({part["answering"] for part in parts}))
+    return joined
 
 
-def _window_peak(query: Query, ledger: dict[str, Any], metrics: Metrics) -> int:
+def _window_peak(query: Query, ledger: LedgerAccount, metrics: Metrics) -> int:
     window = query.window
-    admitted: int = ledger["totals"]["admitted"]
     if not counts_rows(window) and not (isinstance(window, RangeWindow) and window.slide is None):
-        peak: int = ledger["window_peak"]
-        return peak
+        return ledger.window_peak
     if isinstance(window, RowsWindow):
-        return min(admitted, window.rows * max(1, metrics.partitions))
-    return admitted
+        return min(ledger.totals.admitted, window.rows * max(1, metrics.partitions))
+    return ledger.totals.admitted
 
 
 def read_outcome(
-    collected: pa.Table, members: tuple[Member, ...], queries: dict[str, Query]
+    collected: pa.Table, members: tuple[Member, ...], queries: Mapping[str, Query]
 ) -> dict[str, Outcome]:
-    """The rows of ``pipeline(...).outcome``, apart by query."""
-    found: dict[str, Outcome] = {}
+    """Split the rows of ``pipeline(...).outcome`` by query."""
+    outcomes: dict[str, Outcome] = {}
     for member in members:
-        mine = collected.filter(pa.array(np.asarray(collected.column("member")) == member.number))
-        payloads: dict[str, list[bytes]] = {"rejects": [], "account": []}
-        fold = member.fold(rejects=_NOBODY)
-        tables = {name: [fold.schema(name).empty_table()] for name, _ in member.queries}
-        columns = (mine.column(name).to_pylist() for name in ("kind", "query", "payload"))
+        rows = collected.filter(pa.array(np.asarray(collected.column("member")) == member.number))
+        tables = {name: [member.result_schema(name).empty_table()] for name, _ in member.queries}
+        rejects, accounts = [CHUNKED_REJECTS.empty_table()], []
+        columns = (rows.column(name).to_pylist() for name in ("kind", "query", "payload"))
         for kind, name, payload in zip(*columns, strict=True):
-            if kind == "rows":
+            if kind == Kind.ROWS:
                 tables[name].append(table_from(payload))
+            elif kind == Kind.REJECTS:
+                rejects.append(table_from(payload))
             else:
-                payloads[kind].append(payload)
-        rejects = [table_from(payload) for payload in payloads["rejects"]]
-        together = pa.concat_tables([TRAVELLING.empty_table(), *rejects])
-        accounts = [json.loads(payload) for payload in payloads["account"]]
+                accounts.append(BucketAccount.from_json(payload))
         for name, _ in member.queries:
-            together_rows = pa.concat_tables(tables[name])
+            results = pa.concat_tables(tables[name])
             if member.shards:
-                together_rows = merged(queries[name], [together_rows])
-            rows = in_order(together_rows, queries[name])
-            # What the queries of a member set aside is the same: it is told once.
-            aside = together if name == member.name else TRAVELLING.empty_table()
-            sharing = len(member.queries)
-            found[name] = Outcome(rows, aside, accounts, sharing, member.shards)
-    return found
+                results = merged(queries[name], [results])
+            # The queries of a member have the same rejects: they are listed once.
+            listed = rejects if name == member.name else rejects[:1]
+            outcomes[name] = Outcome(
+                _in_order(results, queries[name]), pa.concat_tables(listed), accounts,
+                sharing=len(member.queries), shards=member.shards,
+            )  # fmt: skip
+    return outcomes
 
 
-def in_order(table: pa.Table, query: Query) -> pa.Table:
-    """Rows by window end, then partition; what a partition reports is in order already."""
+def _in_order(table: pa.Table, query: Query) -> pa.Table:
+    """Sort rows by window end and partition. Those of one partition are in order already."""
     if not query.partition_by:
         return table
     end = "at" if query.emit == "CHANGES" else "window_end"
@@ -141,7 +148,11 @@ def in_order(table: pa.Table, query: Query) -> pa.Table:
     return table.take(np.lexsort(keys[::-1]))
 
 
-#: For a fold that is only asked for its columns.
-_NOBODY: Any = None
+def refuse_bad(rejects: pa.Table) -> None:
+    """Raise RecordError for the first record that was set aside and is not merely late."""
+    for bad in rejects.to_pylist():
+        if bad["reason"] != "late":
+            raise RecordError(bad["stream"], bad["row"] or 0, bad["column"], bad["reason"])
 
-__all__ = ["LEDGER", "Outcome", "in_order", "read_outcome"]
+
+__all__ = ["Outcome", "read_outcome", "refuse_bad"]

@@ -5,11 +5,12 @@
     frame -> Catalyst: filter, score -> Prune -> shuffle by bucket -> Step -> Unpack -> result rows
                                         few rows                    state
 
-The state of all queries for one bucket of partitions is one binary value. A bucket is a hash of the
-PARTITION BY values; a query without PARTITION BY has one bucket. With COMBINE it is a hash of the
-object too, where that can be: then the rows of all buckets are merged (``Merge``), which keeps no
-state, because all of them tell of a window end in the same round. The watermark is ours: each task
-tells every bucket how far time has come, so results come out in the very round that makes them due.
+A bucket is a hash of the PARTITION BY values; a query without PARTITION BY has one bucket. The
+state of all queries for one bucket is one binary value. With COMBINE, where the answer allows it,
+the bucket is a hash of the object too, and the rows of all buckets are merged (``Merge``). Merging
+needs no state, because all buckets report a window end in the same round. The watermark is our own:
+each task tells every bucket how far time has come, so a result comes out in the round that makes it
+due.
 """
 
 from __future__ import annotations
@@ -21,17 +22,14 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from crestline.core.errors import PlanError
+from crestline.core.tables import REJECTS
 from crestline.language import Query, in_full
 from crestline.planner import Bundle, arrange
 from crestline.runtime.queries import named_queries
-from crestline.runtime.roles import Carried
 from crestline.spark.catalyst import Projected, arrow_schema, project
 from crestline.spark.inputs import one_frame
 from crestline.spark.spread import spread_by
 from crestline.spark.stages import (
-    OUTCOME,
-    PRUNED,
-    TRAVELLING,
     Merge,
     Prune,
     Reading,
@@ -40,48 +38,48 @@ from crestline.spark.stages import (
     bounded_step,
     stateful_step,
 )
+from crestline.spark.stages.rows import OUTCOME, PRUNED, Kind
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-#: Buckets of a streaming query whose records can be spread. They are part of a checkpoint, so the
-#: number must not depend on the machine of the day.
+#: Buckets of a streaming query whose records can be spread. Their number is part of the checkpoint,
+#: so it must not depend on the machine.
 BUCKETS = 16
 _MOST_BUCKETS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """Queries planned on a frame; ``outcome`` is a frame of everything they give, as bytes."""
+    """Queries planned on a frame; ``outcome`` is a frame of all that they give, as bytes."""
 
     projected: Projected
     outcome: DataFrame
 
     def merged(self) -> Pipeline:
-        """The same, with one answer where several buckets know of some of the objects each."""
+        """The same pipeline, with the answers of shards merged."""
         from pyspark.sql import functions as F
 
-        split = sum(member.shards for member in self.projected.members)
-        if not split:
+        sharded = sum(member.shards for member in self.projected.members)
+        if not sharded:
             return self
-        # Spark cannot shuffle the rows of a stateful step as they are: they must be computed on.
+        # Spark shuffles the rows of a stateful step only after a computation on them.
         member = F.coalesce("member", F.lit(-1)).alias("member")
         others = [name for name in OUTCOME.names if name != "member"]
-        gathered = self.outcome.select(member, *others).repartition(split, "member")
+        gathered = self.outcome.select(member, *others).repartition(sharded, "member")
         merged = gathered.mapInArrow(Merge(self.projected.members), _ddl(OUTCOME))
         return replace(self, outcome=merged)
 
     def results(self) -> DataFrame:
-        """The result rows of all queries, of an outcome that is ``merged``."""
+        """The result rows of all queries. The outcome must be ``merged``."""
         schema = self.projected.results
-        stage = Unpack("rows", arrow_schema(schema).serialize().to_pybytes())
+        stage = Unpack(Kind.ROWS, arrow_schema(schema).serialize().to_pybytes())
         return self.outcome.mapInArrow(stage, schema)
 
     def rejects(self) -> DataFrame:
         """The records that were set aside, with their reasons."""
-        schema = TRAVELLING.remove(TRAVELLING.get_field_index(Carried.CHUNK))
-        stage = Unpack("rejects", schema.serialize().to_pybytes())
-        return self.outcome.mapInArrow(stage, _ddl(schema))
+        stage = Unpack(Kind.REJECTS, REJECTS.serialize().to_pybytes())
+        return self.outcome.mapInArrow(stage, _ddl(REJECTS))
 
 
 def pipeline(
@@ -95,7 +93,7 @@ def pipeline(
 ) -> Pipeline:
     """Plan the queries on a batch or streaming frame."""
     reading = reading or Reading()
-    bundles = arrange(queries)  # says why not, before anything runs
+    bundles = arrange(queries)  # refuses queries before anything runs
     bounded = not frame.isStreaming
     if buckets is None:
         buckets = _default_buckets(frame, bundles, bounded)
@@ -133,18 +131,20 @@ def topk(
 ) -> DataFrame:
     """The results of a query (or several, separated by ``;``) over a DataFrame, as a DataFrame.
 
-    Streaming frames give an append-only stream of the rows that fall due; batch frames give the
-    rows of a bounded run. A batch has no order of arrival: none of its records is late.
+    Streaming frames give an append-only stream of the rows that fall due. Batch frames give the
+    rows of a bounded run. A batch has no order of arrival, so none of its records is late.
 
-    Of a query with several inputs (``FROM a, b, c``), give a dictionary with a frame for each. In a
-    stream a record is late by the event time of all of them: let LATENESS be as long as one input
-    may be behind another.
+    A query with several inputs (``FROM a, b, c``) takes a dictionary with a frame for each. Whether
+    a record of a stream is late depends on the event times of all inputs: let LATENESS be as long
+    as one input may be behind another.
 
-    ``buckets`` is over how many pieces of state partitions and objects are spread. It is part of a
-    streaming query's checkpoint. A streaming query tells in its progress, as the observed metrics
-    of the name ``metrics``, what each round brought: ``result_rows``, ``rows_late`` and
-    ``rows_rejected``, the ``records_kept`` by then, and the ``lateness_needed`` so far: the
-    LATENESS, in microseconds, that no record would have been late with.
+    ``buckets`` is the number of pieces of state over which partitions and objects are spread. It is
+    part of a streaming query's checkpoint.
+
+    A streaming query reports in its progress what each round brought, as observed metrics under the
+    name ``metrics``: ``result_rows``, ``rows_late`` and ``rows_rejected`` of the round, the
+    ``records_kept`` after it, and the ``lateness_needed`` so far. The latter is the LATENESS, in
+    microseconds, that no record would have been late with.
     """
     queries = named_queries(query)
     together = one_frame(frame, queries)
@@ -169,7 +169,7 @@ def rejects(
 ) -> DataFrame:
     """The records that ``topk`` sets aside, with reasons: a run of its own over the same frame.
 
-    Of late records those are told that could have been among the k best; ``topk`` counts all.
+    Late records are listed if they could have been among the k best; ``topk`` counts all of them.
     """
     reading = Reading(keep_rejects=True)
     queries = named_queries(query)

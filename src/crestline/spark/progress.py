@@ -1,4 +1,4 @@
-"""How far Spark has come with a job, told now and then."""
+"""How far Spark has come with a job, reported several times a second."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-#: Called with the tasks that are done and all tasks known so far.
+#: Called with the number of finished tasks and of all tasks so far.
 Progress = Callable[[int, int], None]
 _SECONDS = 0.25
 
 
 @contextmanager
 def watching(session: SparkSession, progress: Progress | None) -> Iterator[None]:
-    """Tell ``progress`` about the tasks of whatever runs inside."""
+    """Report the tasks of what runs inside to ``progress``."""
     if progress is None:
         yield
         return

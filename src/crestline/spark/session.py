@@ -1,8 +1,8 @@
-"""Starting Spark: a quiet session with settings that suit Crestline, or a plain word why not.
+"""Starting Spark: a quiet session with settings that suit Crestline, or a clear error.
 
-Every setting here is a default. What the caller, ``spark-submit`` or ``spark-defaults.conf`` says
-wins; so what must be known before the Java process starts goes through the environment variables
-that Spark itself ranks below those.
+Every setting here is a default. The caller, ``spark-submit`` and ``spark-defaults.conf`` overrule
+it. So settings that must be known before the Java process starts are passed in environment
+variables, which Spark ranks below those.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["EngineError", "explained", "gone", "hush", "is_running", "start", "stop"]
 
 OLDEST_JAVA = 17
-#: All cores; a task that fails, say because its Python process died, is tried four times.
+#: All cores. A task that fails, perhaps because its Python process died, is tried four times.
 LOCAL = "local[*,4]"
 _INSTALL_JAVA = (
     f"Install Java {OLDEST_JAVA} or later (Debian, Ubuntu: apt-get install"
@@ -38,8 +38,8 @@ _INSTALL_JAVA = (
 )
 _DRIVER_MEMORY = "2g"
 _LOOPBACK = "127.0.0.1"
-#: Seconds from the moment that a killed Java process falls silent until it has gone, at most.
-_LAST_BREATH = 2.0
+#: Seconds that a killed Java process takes at most to end, after its connections have broken.
+_ENDING_SECONDS = 2.0
 
 _PROGRESS_BAR = "spark.ui.showConsoleProgress"
 _DEFAULTS = {
@@ -53,8 +53,8 @@ _DEFAULTS = {
     "spark.sql.legacy.parquet.nanosAsLong": "true",
 }
 
-#: Errors only. Those of failed tasks and queries are left out too: they reach the caller as an
-#: exception, and again here they would be pages of Java stack traces.
+#: Errors only. Errors of failed tasks and queries are left out too: they reach the caller as an
+#: exception, and here they would be pages of Java stack traces.
 _LOGGING = """\
 rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = stderr
@@ -79,50 +79,52 @@ appender.stderr.layout.pattern = spark: %p %c{1}: %m%n%ex
         )
     )
 )
-#: What Java says on stderr of every Spark and nobody can switch off.
+#: Lines that Java writes to stderr in every session and that cannot be switched off.
 _NOISE = ("WARNING: Using incubator modules", "Picked up JAVA_TOOL_OPTIONS")
 
-_hushed = threading.Event()
+_muted = threading.Event()
 
 
 def start(master: str | None = None, conf: Mapping[str, str] | None = None) -> SparkSession:
-    """The running Spark session, or a new one: on this machine's cores unless ``master`` says else.
+    """Return the running Spark session, or start one: on this machine's cores unless ``master``
+    says otherwise.
 
-    ``conf`` wins over every default. On a session that runs already only those of its settings
-    take effect that can still be changed, and nothing else is touched.
+    ``conf`` overrules every default. A session that runs already takes only those settings that can
+    still be changed.
     """
     need("pyspark", "Spark")
-    wanted = dict(conf or {})
+    settings = dict(conf or {})
     if master is not None:
-        wanted["spark.master"] = master
+        settings["spark.master"] = master
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-    _hushed.clear()
+    _muted.clear()
     try:
-        _forget_the_dead(SparkContext, SparkSession)
+        _forget_ended_java(SparkContext, SparkSession)
         if SparkContext._active_spark_context is not None:
-            return _active(SparkSession, wanted)
+            return _running_session(SparkSession, settings)
         if SparkContext._gateway is None:
-            _launch(wanted)
-        return _fresh(SparkSession, wanted)
+            _launch(settings)
+        return _new_session(SparkSession, settings)
     except Exception as error:
-        told = explained(error) or gone()
-        if told is None or told is error:
+        plain = explained(error) or gone()
+        if plain is None or plain is error:
             raise
-        raise told from error
+        raise plain from error
 
 
 def gone() -> EngineError | None:
-    """The error that the Java process of this one has ended, perhaps only just now, if it has.
+    """Return an error if the Java process of this one has ended, perhaps only just now.
 
-    What fails then depends on what was just being read from it, so the failure itself may tell
-    nothing of it."""
+    What fails when Java ends depends on what was being read from it, so the failure itself may not
+    show the cause.
+    """
     context: Any = getattr(sys.modules.get("pyspark"), "SparkContext", None)
     process = getattr(getattr(context, "_gateway", None), "proc", None)
     try:
         if process is not None:
-            process.wait(_LAST_BREATH)
+            process.wait(_ENDING_SECONDS)
             return EngineError(GONE)
     except subprocess.TimeoutExpired:
         pass
@@ -130,19 +132,19 @@ def gone() -> EngineError | None:
 
 
 def is_running() -> bool:
-    """Whether ``start`` would return a session that runs already."""
+    """Return whether ``start`` would return a session that runs already."""
     context: Any = getattr(sys.modules.get("pyspark"), "SparkContext", None)
     return context is not None and context._active_spark_context is not None
 
 
 def hush() -> None:
-    """Keep what Java says to ourselves until the next ``start``: threads that are stopped in the
-    middle of their work complain, with pages of stack traces, and nothing is wrong."""
-    _hushed.set()
+    """Drop what Java writes to stderr until the next ``start``. Threads that are stopped in the
+    middle of their work print pages of stack traces, although nothing is wrong."""
+    _muted.set()
 
 
 def stop(session: SparkSession) -> None:
-    """Stop the session; one whose Java process has gone counts as stopped."""
+    """Stop the session. One whose Java process has ended counts as stopped."""
     hush()
     try:
         session.stop()
@@ -151,40 +153,41 @@ def stop(session: SparkSession) -> None:
             raise
 
 
-def _forget_the_dead(context: Any, spark: Any) -> None:
-    """PySpark holds on to a Java process that has gone, and then never starts another one."""
+def _forget_ended_java(context: Any, spark: Any) -> None:
+    """Let PySpark start another Java process: it holds on to one that has ended."""
     process = getattr(context._gateway, "proc", None) if context._gateway is not None else None
     if process is not None and process.poll() is not None:
         context._gateway = context._jvm = context._active_spark_context = None
         spark._instantiatedSession = spark._activeSession = None
 
 
-def _active(spark: Any, wanted: Mapping[str, str]) -> SparkSession:
+def _running_session(spark: Any, settings: Mapping[str, str]) -> SparkSession:
     session: SparkSession = spark.builder.getOrCreate()
-    for key, value in wanted.items():
+    for key, value in settings.items():
         if session.conf.isModifiable(key):
             session.conf.set(key, value)
     return session
 
 
-def _fresh(spark: Any, wanted: Mapping[str, str]) -> SparkSession:
+def _new_session(spark: Any, settings: Mapping[str, str]) -> SparkSession:
     from pyspark import SparkConf
 
-    given = SparkConf()  # knows by now what spark-submit and spark-defaults.conf said
-    for key, value in wanted.items():
-        given.set(key, value)
-    given.setIfMissing("spark.master", LOCAL)
-    for key, value in _defaults(given.get("spark.master") or "").items():
-        given.setIfMissing(key, value)
-    if (given.get("spark.master") or "").startswith("local"):
+    conf = SparkConf()  # holds what spark-submit and spark-defaults.conf say
+    for key, value in settings.items():
+        conf.set(key, value)
+    conf.setIfMissing("spark.master", LOCAL)
+    for key, value in _defaults(conf.get("spark.master") or "").items():
+        conf.setIfMissing(key, value)
+    if (conf.get("spark.master") or "").startswith("local"):
         # Workers on this machine run this Python, unless another one was named.
-        python = given.get("spark.pyspark.python") or sys.executable
+        python = conf.get("spark.pyspark.python") or sys.executable
         os.environ.setdefault("PYSPARK_PYTHON", python)
         os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-    session: SparkSession = spark.builder.config(conf=given).getOrCreate()
-    if not given.contains("spark.log.level"):
+    session: SparkSession = spark.builder.config(conf=conf).getOrCreate()
+    if not conf.contains("spark.log.level"):
         session.sparkContext.setLogLevel("ERROR")
-    # It would tell a traceback when Java is killed; what waits for Java gets an exception anyway.
+    # It would print a traceback when Java is killed. Whatever waits for Java raises an error
+    # anyway.
     updates: Any = getattr(session.sparkContext, "_accumulatorServer", None)
     if updates is not None:
         updates.handle_error = lambda *about: None
@@ -203,7 +206,8 @@ def _defaults(master: str) -> dict[str, str]:
 
 
 def _cores(master: str) -> int:
-    """
+    """Return how many cores a local master uses.
+
     >>> _cores("local"), _cores("local[3]"), _cores("local[4, 2]"), _cores("local-cluster[2,3,512]")
     (1, 3, 4, 6)
     """
@@ -218,7 +222,7 @@ def _cores(master: str) -> int:
 # -- the Java process -----------------------------------------------------------------------------
 
 
-def _launch(wanted: Mapping[str, str]) -> None:
+def _launch(settings: Mapping[str, str]) -> None:
     """Start Spark's Java process, or join the one of ``spark-submit``."""
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
@@ -227,42 +231,42 @@ def _launch(wanted: Mapping[str, str]) -> None:
         SparkContext._ensure_initialized()
         return
     check_java()
-    check_master(wanted.get("spark.master", ""))
+    check_master(settings.get("spark.master", ""))
     early = SparkConf(loadDefaults=False)
-    early.set(_PROGRESS_BAR, "false")  # Java would take itself for a shell and show one
-    for key, value in wanted.items():
+    early.set(_PROGRESS_BAR, "false")  # Java would take itself for a shell and show it
+    for key, value in settings.items():
         early.set(key, value)
-    # A pipe is the only way to hear what Java says on stderr.
+    # A pipe is the only way to read what Java writes to stderr.
     reading, writing = os.pipe()
-    launched, first_words = threading.Event(), deque[str](maxlen=20)
-    relay = threading.Thread(target=_relay, args=(reading, launched, first_words), daemon=True)
+    launched, first_lines = threading.Event(), deque[str](maxlen=20)
+    relay = threading.Thread(target=_relay, args=(reading, launched, first_lines), daemon=True)
     relay.start()
     try:
-        with _environment(wanted.get("spark.master")):
+        with _environment(settings.get("spark.master")):
             gateway = launch_gateway(early, {"stderr": writing})  # type: ignore[no-untyped-call]
     except Exception as error:
         os.close(writing)
         relay.join(timeout=5)
-        told = "".join(first_words).strip() or error
-        raise EngineError(f"Spark's Java process did not start: {told}") from error
+        reason = "".join(first_lines).strip() or error
+        raise EngineError(f"Spark's Java process did not start: {reason}") from error
     launched.set()
     os.close(writing)
     SparkContext._ensure_initialized(gateway=gateway)
-    for key in wanted:  # or they would be the defaults of later sessions too
+    for key in settings:  # they would become defaults of later sessions
         gateway.jvm.java.lang.System.clearProperty(key)
 
 
-def _relay(source: int, launched: threading.Event, first_words: deque[str]) -> None:
-    """Hand on what Java says, but for the noise; what it says before it runs is kept for a while.
+def _relay(source: int, launched: threading.Event, first_lines: deque[str]) -> None:
+    """Pass on what Java writes, except the noise. Lines from before it runs are kept.
 
-    Must not end before Java does, which would be stopped by a full pipe.
+    This must not end before Java does: a full pipe would stop Java.
     """
     with open(source, encoding="utf-8", errors="replace") as lines:
         for line in lines:
             if not launched.is_set():
                 if not line.startswith((*_NOISE, "\tat ")):
-                    first_words.append(line)
-            elif not _hushed.is_set() and not line.startswith(_NOISE):
+                    first_lines.append(line)
+            elif not _muted.is_set() and not line.startswith(_NOISE):
                 with suppress(OSError, ValueError):  # a stderr that was closed
                     sys.stderr.write(line)
                     sys.stderr.flush()
@@ -270,10 +274,10 @@ def _relay(source: int, launched: threading.Event, first_words: deque[str]) -> N
 
 @contextmanager
 def _environment(master: str | None) -> Iterator[None]:
-    """The environment variables that Spark reads once, when its Java process starts."""
+    """Set the environment variables that Spark reads once, when its Java process starts."""
     with files.scratch("crestline-") as folder:
         settings = {"SPARK_DRIVER_MEMORY": _DRIVER_MEMORY}
-        if master is None:  # Spark's own files and variables may name another one
+        if master is None:  # Spark's own files and variables may name one
             elsewhere = {"MASTER", "SPARK_CONF_DIR", "SPARK_HOME"} & os.environ.keys()
             master = "unknown" if elsewhere else LOCAL
         if master.startswith("local"):
@@ -296,17 +300,17 @@ def _environment(master: str | None) -> Iterator[None]:
 
 
 def check_java() -> None:
-    """Raise unless Java is there and new enough; looks where Spark's own scripts look."""
+    """Raise unless Java is there and new enough. It is searched where Spark's scripts search."""
     home = os.environ.get("JAVA_HOME")
     java = os.path.join(home, "bin", "java") if home else shutil.which("java")
     if java is None:
         raise EngineError(f"Spark needs Java, and there is none on the PATH. {_INSTALL_JAVA}")
     try:
-        said = subprocess.run([java, "-version"], capture_output=True, timeout=60, check=False)
+        printed = subprocess.run([java, "-version"], capture_output=True, timeout=60, check=False)
     except OSError as error:
         where = f"JAVA_HOME is {home}, but {java}" if home else java
         raise EngineError(f"Spark needs Java; {where} does not run. {_INSTALL_JAVA}") from error
-    text = (said.stderr + said.stdout).decode(errors="replace")
+    text = (printed.stderr + printed.stdout).decode(errors="replace")
     version = re.search(r'version "((?:1\.)?(\d+)[^"]*)"', text)
     if version is None:
         raise EngineError(f"Spark needs Java; {java} does not tell its version. {_INSTALL_JAVA}")

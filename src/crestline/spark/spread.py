@@ -1,4 +1,4 @@
-"""By what records are spread over buckets, each of which has a state of its own.
+"""How records are spread over buckets, each of which has a state of its own.
 
 A query with PARTITION BY is spread by its partitions. One with COMBINE is spread by its objects as
 well, where answers about some of the objects can be merged (``runtime.shards``); any other query
@@ -7,20 +7,20 @@ has all its records in one bucket.
 
 from __future__ import annotations
 
-from crestline.planner import Plan, SharedPlan
+from crestline.planner import Plan
 from crestline.runtime.roles import Role, partition_role
 from crestline.runtime.shards import can_be_split
 
 
-def spread_by(plan: Plan | SharedPlan) -> tuple[str, ...]:
-    """The roles whose values tell a record's bucket; none if all records belong together."""
+def spread_by(plan: Plan) -> tuple[str, ...]:
+    """The roles whose values decide the bucket of a record; none if all records belong together."""
     columns = tuple(partition_role(i) for i in range(len(plan.query.partition_by)))
     return (*columns, Role.OBJECT) if by_object(plan) else columns
 
 
-def by_object(plan: Plan | SharedPlan) -> bool:
-    """Whether a bucket sees some of the objects only, and its answers are to be merged."""
-    return isinstance(plan, Plan) and can_be_split(plan)
+def by_object(plan: Plan) -> bool:
+    """Whether a bucket sees some of the objects only, so that answers have to be merged."""
+    return can_be_split(plan)
 
 
 __all__ = ["by_object", "spread_by"]

@@ -1,6 +1,6 @@
-"""Seeded streams to try, test and measure with.
+"""Seeded streams for trials, tests and measurements.
 
-The same kind, seed and options give the same rows, however they are cut into batches, and a shorter
+The same kind, seed and options give the same rows, whatever the size of batches, and a shorter
 stream is the beginning of a longer one: rows come in blocks of `BLOCK`, each drawn from its own
 child of the seed. (Another version of numpy may draw other numbers.) All streams are in event-time
 order.

@@ -1,4 +1,4 @@
-"""What the kinds of streams draw from: a clock, popularity, columns of repeated text."""
+"""What the kinds of streams are made of: event times, popularity, columns of repeated text."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ Codes = npt.NDArray[np.unsignedinteger[Any]]
 Rng = np.random.Generator
 
 TIME = pa.timestamp("us", tz="UTC")
-#: Repeated text; its type when read back from parquet too.
+#: The type of repeated text, also when it is read back from parquet.
 TEXT = pa.dictionary(pa.int32(), pa.string())
 
 
-class Clock:
-    """Event times of a Poisson stream: independent exponential gaps, `rate` a second on average.
+class EventClock:
+    """Event times of a Poisson stream: independent exponential gaps, `rate` per second on average.
 
-    >>> clock = Clock(start=5_000_000, rate=2)
+    >>> clock = EventClock(start=5_000_000, rate=2)
     >>> times = clock.tick(np.random.default_rng(0), 1_000)
     >>> int(times[0]) >= 5_000_000, bool((np.diff(times) >= 0).all())
     (True, True)
-    >>> round((times[-1] - times[0]) / 1e6)  # seconds for 1,000 records, two a second
+    >>> round((times[-1] - times[0]) / 1e6)  # seconds for 1,000 records, two per second
     511
     """
 
@@ -36,9 +36,9 @@ class Clock:
         self._elapsed = 0.0
 
     def tick(self, rng: Rng, count: int, records_each: float = 1.0) -> Ints:
-        """The next event times, in microseconds since 1970.
+        """Return the next event times, in microseconds since 1970.
 
-        Where an event makes several records, `records_each` on average, events are rarer.
+        If an event makes `records_each` records on average, events are that much rarer.
         """
         elapsed = rng.standard_exponential(count)
         elapsed *= self._gap * records_each
@@ -48,12 +48,12 @@ class Clock:
         return elapsed.astype(np.int64) + self.start
 
     def move_to(self, time: int) -> None:
-        """Let no later event come before `time`."""
+        """Let all later events come after `time`."""
         self._elapsed = max(self._elapsed, float(time - self.start))
 
 
 class Popularity:
-    """Draws codes 0, 1, ... by weight, as one look into a table: a few nanoseconds a draw.
+    """Draws codes 0, 1, ... by weight with one table lookup: a few nanoseconds per draw.
 
     >>> often = Popularity([7, 3]).draw(np.random.default_rng(0), 10_000)
     >>> round(float((often == 0).mean()), 1)
@@ -62,7 +62,7 @@ class Popularity:
 
     def __init__(self, weights: Sequence[float] | Floats) -> None:
         shares = np.cumsum(np.asarray(weights, dtype=np.float64))
-        # 16 bits are the cheapest to draw; many codes need more cells, for the rarest to have one.
+        # 16 bits are the cheapest to draw. Many codes need more cells: the rarest must have one.
         self._cells = np.uint16 if len(shares) <= 1 << 12 else np.uint32
         size = 1 << 16 if self._cells is np.uint16 else 1 << (len(shares) - 1).bit_length() + 5
         cell = (np.arange(size) + 0.5) / size
@@ -78,20 +78,20 @@ class Popularity:
 
 
 def zipf(count: int, exponent: float = 0.8) -> Floats:
-    """Weights of `count` things of which the first are much more popular than the last."""
+    """Return `count` weights of which the first are much larger than the last."""
     weights: Floats = np.arange(1, count + 1, dtype=np.float64) ** -exponent
     return weights
 
 
 def heavy_tail(rng: Rng, count: int, alpha: float) -> Floats:
-    """Pareto numbers >= 1: P(x > v) = v ** -alpha."""
+    """Draw Pareto numbers >= 1: P(x > v) = v ** -alpha."""
     exponents = rng.standard_exponential(count)
     exponents /= alpha
     return np.exp(exponents, out=exponents)
 
 
 def walk(rng: Rng, codes: Codes, level: Floats, step: float) -> Floats:
-    """One random walk for each code: its value at each of its records; `level` moves along.
+    """Return one random walk per code, at each of its records; `level` is updated to the last.
 
     >>> level = np.zeros(2)
     >>> values = walk(np.random.default_rng(0), np.array([0, 1, 0], dtype=np.uint16), level, 1.0)
@@ -115,7 +115,7 @@ def walk(rng: Rng, codes: Codes, level: Floats, step: float) -> Floats:
 
 
 def text(codes: Codes | Ints, names: Sequence[str]) -> pa.Array:
-    """The names of codes, each name stored once."""
+    """Return the names of codes as an array that stores each name once."""
     return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), pa.array(names))
 
 
@@ -124,7 +124,7 @@ def times(microseconds: Ints) -> pa.Array:
 
 
 def letters(count: int) -> list[str]:
-    """Distinct codes of capital letters, three or as many as are needed.
+    """Return distinct codes of capital letters, three or as many as are needed.
 
     >>> letters(4)
     ['AAA', 'XUO', 'UPD', 'RKS']
@@ -132,6 +132,6 @@ def letters(count: int) -> list[str]:
     width = 3
     while 26**width < count:
         width += 1
-    # 10,007 is prime and so shares no factor with 26: no code comes twice.
+    # 10,007 is prime and shares no factor with 26, so no code repeats.
     numbers = [i * 10_007 % 26**width for i in range(count)]
     return ["".join(chr(65 + n // 26**place % 26) for place in range(width)) for n in numbers]

@@ -1,7 +1,7 @@
-"""Generated streams to files: parquet, csv, json lines, or a folder of parquet parts.
+"""Write generated streams to files: parquet, csv, json lines, or a folder of parquet parts.
 
-A file appears under its name only when it is complete: it is written beside its place under a
-hidden name and then renamed.
+A file appears under its name only when it is complete: it is written under a hidden name in the
+same folder and then renamed.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def write(
 
     The extension says the format: .parquet, .csv, .jsonl or .ndjson; a path without one is a
     folder that is filled with `files` parquet files, one after another in time. `progress` is
-    called with the number of rows just written. The rest is as in `generate`. JSON knows no NaN:
-    there it becomes null.
+    called with the number of rows just written. The rest is as in `generate`. JSON has no NaN, so
+    it becomes null there.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -97,7 +97,7 @@ def _write_folder(
 
 
 class _Cutter:
-    """Takes the rows of batches in portions that need not fit the batches."""
+    """Cuts the rows of batches into portions of other sizes."""
 
     def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
         self._batches = batches
@@ -114,7 +114,7 @@ class _Cutter:
 
 @contextmanager
 def _complete(target: Path) -> Iterator[Path]:
-    """A name to write to that becomes `target` at the end, or vanishes on failure."""
+    """Yield a path to write to. It becomes `target` at the end; on failure it is removed."""
     partial = target.with_name(f".{target.name}.partial-{os.getpid()}")
     on_their_way.begin(partial, str(target))
     try:
@@ -148,7 +148,7 @@ def _write_file(
 
 @contextmanager
 def _parquet(path: Path, schema: Any) -> Iterator[Sink]:
-    # Numbers hardly repeat: trying a dictionary on them costs time and saves nothing.
+    # Numbers hardly repeat: a dictionary for them costs time and saves nothing.
     repeated = [column.name for column in schema if column.type == TEXT]
     with pq.ParquetWriter(path, schema, use_dictionary=repeated) as writer:
         yield writer.write_batch
@@ -187,10 +187,10 @@ def _without_dictionaries(schema: Any) -> Any:
 
 
 def _json_text(batch: pa.RecordBatch) -> pa.Buffer:
-    """One JSON object a line, put together column by column.
+    """Return one JSON object per line, joined column by column.
 
     Arrow writes no JSON, and a Python loop over the rows takes many times as long. Generated text
-    holds nothing that JSON would have to escape.
+    needs no escaping.
     """
     pieces: list[Any] = []
     opening = "{"

@@ -1,4 +1,4 @@
-"""A kind of stream, a number of rows and a seed -> Arrow batches."""
+"""Generate Arrow batches from a kind of stream, a number of rows and a seed."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import numpy as np
 import pyarrow as pa
 
 from crestline.core.errors import SourceError
-from crestline.streams.draw import Clock
+from crestline.streams.draw import EventClock
 from crestline.streams.kinds import KINDS, Kind
 
 #: Rows drawn from one child of the seed, and the default size of a batch.
 BLOCK = 1 << 17
-#: When generated streams begin, unless told otherwise.
+#: When generated streams begin by default.
 START = datetime(2024, 1, 1, tzinfo=UTC)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -31,10 +31,11 @@ def generate(
     start: datetime = START,
     **options: float,
 ) -> Iterator[pa.RecordBatch]:
-    """Batches of `batch_rows` (the last may be shorter), made as they are taken.
+    """Yield batches of `batch_rows` rows (the last may be shorter), made as they are taken.
 
-    `rate` is the mean number of records a second, by default that of the kind; a `start` without a
-    time zone is UTC. Further options are those of the kind. Mistakes are raised by the call itself.
+    `rate` is the mean number of records per second, by default that of the kind. A `start` without
+    a time zone is UTC. Further options are those of the kind. The call itself raises errors, not
+    the first batch.
 
     >>> next(generate("rising", 3, rate=1)).column("score").to_pylist() == sorted(
     ...     next(generate("rising", 3)).column("score").to_pylist())
@@ -45,19 +46,20 @@ def generate(
     crestline.core.errors.SourceError: there is no kind of stream 'stocks'; choose one of: trades, \
 flows, sensors, icebergs, readings, sightings, random, rising, falling
     """
-    found = find_kind(kind)
+    stream = find_kind(kind)
     _require("rows", rows, 0, math.inf)
     _require("seed", seed, 0, math.inf)
     _require("batch_rows", batch_rows, 1, math.inf)
-    rate = found.rate if rate is None else rate
+    rate = stream.rate if rate is None else rate
     if not 1e-6 <= rate <= 1e9:
         raise SourceError(f"rate is {rate!r}; it must be between 0.000001 and 1e9 records a second")
     begin = start if start.tzinfo else start.replace(tzinfo=UTC)
-    clock = Clock((begin - _EPOCH) // timedelta(microseconds=1), rate)
-    return _regroup(_blocks(found, rows, seed, clock, _settings(found, options)), batch_rows)
+    clock = EventClock((begin - _EPOCH) // timedelta(microseconds=1), rate)
+    return _regroup(_blocks(stream, rows, seed, clock, _settings(stream, options)), batch_rows)
 
 
 def find_kind(name: str) -> Kind:
+    """Return the kind of stream of this name."""
     if name not in KINDS:
         raise SourceError(f"there is no kind of stream {name!r}; choose one of: {', '.join(KINDS)}")
     return KINDS[name]
@@ -65,24 +67,24 @@ def find_kind(name: str) -> Kind:
 
 def _require(name: str, value: float, low: float, high: float, whole: bool = True) -> None:
     number = "a whole number" if whole else "a number"
-    kinds = int if whole else (int, float)
-    if not isinstance(value, kinds) or isinstance(value, bool) or not low <= value <= high:
+    allowed = int if whole else (int, float)
+    if not isinstance(value, allowed) or isinstance(value, bool) or not low <= value <= high:
         bounds = f"of at least {low}" if math.isinf(high) else f"between {low:,} and {high:,}"
         raise SourceError(f"{name} is {value!r}; it must be {number} {bounds}")
 
 
-def _settings(kind: Kind, given: Mapping[str, float]) -> dict[str, float]:
-    for name, value in given.items():
+def _settings(kind: Kind, options: Mapping[str, float]) -> dict[str, float]:
+    for name, value in options.items():
         if name not in kind.options:
-            known = ", ".join(kind.options) or "none"
-            raise SourceError(f"{kind.name} has no option {name!r}; its options: {known}")
+            names = ", ".join(kind.options) or "none"
+            raise SourceError(f"{kind.name} has no option {name!r}; its options: {names}")
         option = kind.options[name]
         _require(name, value, option.low, option.high, whole=isinstance(option.default, int))
-    return {name: option.default for name, option in kind.options.items()} | dict(given)
+    return {name: option.default for name, option in kind.options.items()} | dict(options)
 
 
 def _blocks(
-    kind: Kind, rows: int, seed: int, clock: Clock, settings: Mapping[str, float]
+    kind: Kind, rows: int, seed: int, clock: EventClock, settings: Mapping[str, float]
 ) -> Iterator[pa.RecordBatch]:
     def child(*key: int) -> np.random.Generator:
         return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
@@ -95,7 +97,7 @@ def _blocks(
 
 
 def _regroup(batches: Iterator[pa.RecordBatch], size: int) -> Iterator[pa.RecordBatch]:
-    """The same rows in batches of exactly `size`, but for the last."""
+    """Yield the same rows in batches of exactly `size`, except the last."""
     waiting: list[pa.RecordBatch] = []
     count = 0
     for batch in batches:

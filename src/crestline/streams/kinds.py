@@ -1,8 +1,8 @@
-"""The kinds of streams, each a description and a function that makes one block after another.
+"""The kinds of streams: each is a description and a function that makes blocks of rows.
 
-A kind's function gets the options, a clock and a random generator for what stays fixed (starting
-prices, station offsets), and returns the maker of blocks. A maker keeps what runs on from block to
-block (prices, the clock); it is called once for each block, in order.
+A kind's function takes the options, a clock and a random generator for what stays fixed (starting
+prices, station offsets), and returns the maker of blocks. A maker keeps what continues from block
+to block (prices, the clock). It is called once for each block, in order.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pyarrow as pa
 from crestline.streams.draw import (
     TEXT,
     TIME,
-    Clock,
+    EventClock,
     Popularity,
     Rng,
     heavy_tail,
@@ -36,7 +36,7 @@ Maker = Callable[[Rng, int, int], list[Any]]
 VENUES = ("XNAS", "XNYS", "ARCX", "BATS", "EDGX", "BATY", "EDGA", "IEXG", "MEMX", "XBOS", "XPHL")
 PROTOCOLS = ("TCP", "UDP", "ICMP", "ARP")
 BERG_SIZES = ("GR", "BB", "SM", "MED", "LG", "VLG")
-#: How far a sighting is to be trusted, by how it was made (Jin et al.), and how often it is.
+#: By method of observation: the probability that it is right (Jin et al.), and its share.
 METHODS = {
     "R/V": (0.8, 0.15),
     "VIS": (0.7, 0.40),
@@ -61,17 +61,17 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of stream; `rate` is its default number of records a second."""
+    """A kind of stream; `rate` is its default number of records per second."""
 
     name: str
     description: str
     schema: Any
     rate: float
-    open: Callable[[Mapping[str, Any], Clock, Rng], Maker]
+    open: Callable[[Mapping[str, Any], EventClock, Rng], Maker]
     options: Mapping[str, Option] = field(default_factory=dict)
 
 
-def _trades(options: Mapping[str, Any], clock: Clock, rng: Rng) -> Maker:
+def _trades(options: Mapping[str, Any], clock: EventClock, rng: Rng) -> Maker:
     names = letters(options["symbols"])
     symbols, venues = Popularity(zipf(len(names))), Popularity(zipf(len(VENUES)))
     log_price = rng.normal(np.log(50), 1.0, len(names))
@@ -87,7 +87,7 @@ def _trades(options: Mapping[str, Any], clock: Clock, rng: Rng) -> Maker:
     return block
 
 
-def _flows(options: Mapping[str, Any], clock: Clock, rng: Rng) -> Maker:
+def _flows(options: Mapping[str, Any], clock: EventClock, rng: Rng) -> Maker:
     routers, hosts = options["routers"], options["hosts"]
     router_names = [f"router-{i + 1}" for i in range(routers)]
     addresses = [f"10.{i >> 16 & 255}.{i >> 8 & 255}.{i & 255}" for i in range(1, hosts + 1)]
@@ -100,7 +100,7 @@ def _flows(options: Mapping[str, Any], clock: Clock, rng: Rng) -> Maker:
         flows = int(np.searchsorted(np.cumsum(seen), rows)) + 1
         seen = seen[:flows]
         start = clock.tick(rng, flows, records_each=(routers + 1) / 2)
-        # A flow enters at some router and goes on from router to router, a little later at each.
+        # A flow enters at some router and passes from router to router, a little later at each.
         flow = np.repeat(np.arange(flows), seen)[:rows]
         hop: Ints = np.arange(rows) - (np.cumsum(seen) - seen)[flow]
         ts = start[flow] + hop * rng.integers(100, 1_000, flows)[flow]
@@ -113,7 +113,7 @@ def _flows(options: Mapping[str, Any], clock: Clock, rng: Rng) -> Maker:
         packets = np.ceil(sent * rng.uniform(0.97, 1.0, rows)).astype(np.int64)  # some get lost
         size = packets * rng.integers(40, 1_500, flows)[flow]
         source, target = popular.draw(rng, flows), popular.draw(rng, flows).astype(np.int64)
-        target = (target + (target == source)) % hosts  # not to itself, where there is a choice
+        target = (target + (target == source)) % hosts  # not to itself, if there are others
         columns = [
             times(ts),
             text(router, router_names),
@@ -130,7 +130,7 @@ def _flows(options: Mapping[str, Any], clock: Clock, rng: Rng) -> Maker:
     return block
 
 
-def _sensors(options: Mapping[str, Any], clock: Clock, rng: Rng) -> Maker:
+def _sensors(options: Mapping[str, Any], clock: EventClock, rng: Rng) -> Maker:
     stations, faults = options["stations"], options["faults"]
     names = [f"station-{i + 1:02}" for i in range(stations)]
     warmth, windiness = rng.normal(8, 4, stations), rng.gamma(4, 1, stations)
@@ -151,10 +151,10 @@ def _sensors(options: Mapping[str, Any], clock: Clock, rng: Rng) -> Maker:
     return block
 
 
-def _icebergs(options: Mapping[str, Any], clock: Clock, rng: Rng) -> Maker:
+def _icebergs(options: Mapping[str, Any], clock: EventClock, rng: Rng) -> Maker:
     bergs, life = options["bergs"], 60 * DAY
     latitude, longitude = rng.uniform(52, 60, bergs), rng.uniform(-58, -48, bergs)
-    south, east = rng.uniform(0.02, 0.16, bergs), rng.normal(0.03, 0.05, bergs)  # degrees a day
+    south, east = rng.uniform(0.02, 0.16, bergs), rng.normal(0.03, 0.05, bergs)  # degrees per day
     size, born = Popularity([8, 10, 30, 28, 16, 8]).draw(rng, bergs), rng.uniform(-life, 0, bergs)
     trust = np.array([probability for probability, _ in METHODS.values()])
     methods = Popularity([share for _, share in METHODS.values()])
@@ -162,7 +162,7 @@ def _icebergs(options: Mapping[str, Any], clock: Clock, rng: Rng) -> Maker:
     def block(rng: Rng, first: int, rows: int) -> list[Any]:
         ts, berg = clock.tick(rng, rows), rng.integers(0, bergs, rows)
         method = methods.draw(rng, rows)
-        # A berg melts after its life, and the next one, with a new number, takes its place.
+        # After its life a berg melts, and one with a new number takes its place.
         generation, age = np.divmod(ts - clock.start - born[berg], life)
         days = age / DAY
         north = latitude[berg] - south[berg] * days + rng.normal(0, 0.05, rows)
@@ -180,11 +180,11 @@ def _icebergs(options: Mapping[str, Any], clock: Clock, rng: Rng) -> Maker:
     return block
 
 
-def _readings(options: Mapping[str, Any], clock: Clock, rng: Rng) -> Maker:
+def _readings(options: Mapping[str, Any], clock: EventClock, rng: Rng) -> Maker:
     sensors = options["sensors"]
     names = [f"sensor-{i + 1}" for i in range(sensors)]
-    most = min(3, sensors)  # that see the same car
-    usual = rng.normal(90, 12, sensors)  # how fast cars pass
+    most = min(3, sensors)  # sensors that see the same car
+    usual = rng.normal(90, 12, sensors)  # mean speeds
     cars_before = 0
 
     def block(rng: Rng, first: int, rows: int) -> list[Any]:
@@ -200,7 +200,7 @@ def _readings(options: Mapping[str, Any], clock: Clock, rng: Rng) -> Maker:
         sensor = (first_seen[car] + hop) % sensors
         speed = np.abs(usual[first_seen] + rng.normal(0, 15, cars))[car]
         speed = np.round(speed * rng.uniform(0.8, 1.2, len(car)), 1)
-        # The readings of a car share what they are worth together, which is at most 1.
+        # The probabilities of a car's readings add up to its worth, which is at most 1.
         worth, weight = rng.uniform(0.5, 1.0, cars), rng.uniform(0.2, 1.0, len(car))
         share = weight / np.bincount(car, weight)[car]
         probability = np.floor(1_000 * worth[car] * share) / 1_000
@@ -219,7 +219,7 @@ def _readings(options: Mapping[str, Any], clock: Clock, rng: Rng) -> Maker:
     return block
 
 
-def _sightings(options: Mapping[str, Any], clock: Clock, rng: Rng) -> Maker:
+def _sightings(options: Mapping[str, Any], clock: EventClock, rng: Rng) -> Maker:
     names = [f"camera-{i + 1}" for i in range(options["streams"])]
     objects = Overlap(options["streams"], options["xi"], options["recent"])
 
@@ -232,9 +232,9 @@ def _sightings(options: Mapping[str, Any], clock: Clock, rng: Rng) -> Maker:
 
 
 def _scores(score: Callable[[Ints, Floats], Floats]) -> Callable[..., Maker]:
-    """A stream of plain scores, made from row numbers and uniform random numbers."""
+    """Make a kind of plain scores from row numbers and uniform random numbers."""
 
-    def open_scores(options: Mapping[str, Any], clock: Clock, rng: Rng) -> Maker:
+    def open_scores(options: Mapping[str, Any], clock: EventClock, rng: Rng) -> Maker:
         def block(rng: Rng, first: int, rows: int) -> list[Any]:
             numbers = np.arange(first, first + rows)
             ts = clock.tick(rng, rows)

@@ -78,7 +78,7 @@ from crestline.kernels.uncertain.shared_worlds import (
 )
 from crestline.kernels.uncertain.specs import ANSWER_ASKS
 from crestline.kernels.uncertain.worlds import PICK, WEIGH
-from crestline.operators.waiting import Waiting, order_of
+from crestline.operators.waiting import rank_order
 from crestline.types import Bools, Floats, Ints
 from crestline.uncertain.meaning import Meaning
 from crestline.uncertain.part import no_records, nothing_told
@@ -318,9 +318,8 @@ class SharedWorlds:
         """The places of waiting records by partition, stage and rank."""
         if len(places) < 2:
             return places
-        score, (tie, id) = self._wait[0][SCORE, places], self._wait[1][[TIE, ID]][:, places]
-        waiting = Waiting(self._wait_partition[places], stage, score, tie, id)
-        return places[order_of(waiting, stage)]
+        score, tie = self._wait[0][SCORE, places], self._wait[1][TIE, places]
+        return places[rank_order(self._wait_partition[places], stage, score, tie)]
 
     # -- answers out --------------------------------------------------------------------------
 
@@ -535,7 +534,8 @@ class SharedWorlds:
         }
 
     @classmethod
-    def from_state(cls, state: dict[str, Any], agenda: Agenda) -> Self:
+    def from_state(cls, state: dict[str, Any], agenda: Agenda | None = None) -> Self:
+        assert agenda is not None, "the agenda has a state of its own"
         operator = cls([], agenda, exclusive=state["exclusive"])
         operator._asks = [QuerySpec(**ask) for ask in state["asks"]]
         operator._numbers, operator._known = state["numbers"].copy(), state["known"]

@@ -55,7 +55,7 @@ from crestline.kernels.uncertain.compact import (
 )
 from crestline.kernels.uncertain.panes import prune_units
 from crestline.kernels.uncertain.worlds import PICK, weighing
-from crestline.operators.waiting import Waiting, order_of
+from crestline.operators.waiting import rank_order
 from crestline.types import Bools, Floats, Ints
 from crestline.uncertain.meaning import Meaning
 from crestline.uncertain.part import Part, no_records, nothing_told
@@ -255,8 +255,7 @@ class Synopsis(ABC):
         floats, ints = self._wait
         if len(stage) < 2 or (len(self._parts) == 1 and (stage[1:] > stage[:-1]).all()):
             return np.arange(len(stage))
-        waiting = Waiting(self._wait_partition, stage, floats[SCORE], ints[TIE], ints[ID])
-        return order_of(waiting, stage)
+        return rank_order(self._wait_partition, stage, floats[SCORE], ints[TIE])
 
     # -- answers out --------------------------------------------------------------------------
 

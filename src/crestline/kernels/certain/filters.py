@@ -14,17 +14,75 @@ ties later has them all to choose from. Equal scores stand in the list youngest 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from crestline.core.sentinels import LONG_AGO
-from crestline.kernels.certain.bands import lowered
-from crestline.kernels.common.output import put, room_for
-from crestline.kernels.common.select import select_runs
+from crestline.kernels.certain.band_lists import lowered
+from crestline.kernels.certain.bands import PROBABLE, RELAXED, STRICT
+from crestline.kernels.certain.blocks import BLOCK
+from crestline.kernels.common.order import reach
+from crestline.kernels.common.output import put
 from crestline.kernels.jit.tiers import kernel
 from crestline.types import Bools, Floats, Ints
 
-STRICT, RELAXED, PROBABLE = 0, 1, 2
-_BLOCK = 64
+
+class FilterRule(NamedTuple):
+    """What a filter keeps."""
+
+    kind: int
+    k: int
+    #: How many records the buffer holds, and of how long a time.
+    most: int
+    span: int
+    #: Probable: how many candidates there are beside the k best.
+    limit: int
+    #: Relaxed: by which share the candidates grow before they are pruned.
+    gamma: float
+
+
+class Buffers(NamedTuple):
+    """The buffers of all partitions, oldest first: p's are at ``start[p] .. start[p + 1]``."""
+
+    start: Ints
+    score: Floats
+    at: Ints
+    #: Whether the record has passed.
+    passed: Bools
+
+
+class FilterLists(NamedTuple):
+    """The lists of all partitions, best first: p's are at ``start[p] .. start[p + 1]``."""
+
+    start: Ints
+    score: Floats
+    born: Ints
+    dominators: Ints
+
+
+class NewRecords(NamedTuple):
+    """Records that arrive, in order: p's are at ``start[p] .. start[p + 1]``.
+
+    Partition p's time goes on until ``end[p]``.
+    """
+
+    start: Ints
+    score: Floats
+    at: Ints
+    end: Ints
+
+
+class Filtered(NamedTuple):
+    """Records, as indices into the buffers and then into the new ones: those in the buffers now,
+    with a note whether they have passed, and those that pass now, with the moments."""
+
+    buffer_from: Ints
+    buffer: Ints
+    passed: Bools
+    passing_from: Ints
+    passing: Ints
+    when: Ints
 
 
 @kernel
@@ -54,23 +112,14 @@ def no_worse_than(scores: Floats, size: int, score: float) -> int:
 
 
 @kernel
-def reach(scores: Floats, bound: float) -> bool:
-    """Whether any score reaches the bound: a loop that the compiler vectorises."""
-    hit = False
-    for i in range(len(scores)):
-        hit |= scores[i] >= bound
-    return hit
-
-
-@kernel
 def _skip(
     scores: Floats, ats: Ints, at: int, head: int, most: int, span: int, enter: float, leave: float
 ) -> tuple[int, int]:
     """Pass over arrivals below ``enter`` while what leaves the buffer is below ``leave``: nothing
     happens to the filter then. Returns the next arrival and the buffer's first."""
     n = len(scores)
-    while at + _BLOCK <= n:
-        end = at + _BLOCK
+    while at + BLOCK <= n:
+        end = at + BLOCK
         first = max(head, end - most)
         while first < at and ats[first] <= ats[end - 1] - span:
             first += 1
@@ -80,86 +129,6 @@ def _skip(
             break
         at, head = end, first
     return at, head
-
-
-@kernel
-def pass_blocks(
-    scores: Floats,
-    ats: Ints,
-    first_at: int,
-    start: Ints,
-    k: int,
-    block: int,
-    width: int,
-    edge_kth: Floats,
-    edge_at: Ints,
-) -> tuple[Ints, Ints]:
-    """The same decision for whole blocks of a long batch, before any filter is asked.
-
-    ``scores[start[p] : start[p + 1]]`` are partition p's records in order, born at ``ats`` (or, if
-    that is empty, one after the other from ``first_at`` on). A record that k records of the block
-    before its own beat, and k of the block after it, can never be reported: the former outlast the
-    arrival of the latter, as long as the three blocks together are shorter than the window.
-    ``edge_kth[p]`` and ``edge_at[p]`` are the k-th best score and the first birth of the last block
-    of the batch before this, and are updated. Returns the places of all others, and the offsets of
-    their partitions.
-    """
-    partitions = len(start) - 1
-    kept_from = np.zeros(partitions + 1, np.int64)
-    kept = np.empty(1024, np.int64)
-    count = 0
-    guess = np.array([-np.inf, 0.0])
-    for p in range(partitions):
-        low, high = start[p], start[p + 1]
-        blocks = (high - low + block - 1) // block
-        edges = np.empty(blocks + 1, np.int64)
-        for b in range(blocks):
-            edges[b] = low + b * block
-        edges[blocks] = high
-        # The k-th best of every block: what the records beaten by k of it fall short of.
-        kth = np.full(blocks, np.inf)
-        best = select_runs(scores, edges, k, guess)
-        for i in range(len(best)):
-            b = (best[i] - low) // block
-            kth[b] = min(kth[b], scores[best[i]])
-        for b in range(blocks):
-            if edges[b + 1] - edges[b] < k:
-                kth[b] = -np.inf
-        for b in range(blocks):
-            bound = -np.inf
-            if b < blocks - 1:
-                last = _birth(ats, first_at, edges[b + 2] - 1)
-                before, first = edge_kth[p], edge_at[p]
-                if b > 0:
-                    before, first = kth[b - 1], _birth(ats, first_at, edges[b - 1])
-                if last - first < width:
-                    bound = min(before, kth[b + 1])
-            kept = room_for(kept, count, edges[b + 1] - edges[b])
-            count = _collect(scores, edges[b], edges[b + 1], bound, kept, count)
-        for b in range(blocks):
-            if kth[b] > -np.inf:
-                edge_kth[p], edge_at[p] = kth[b], _birth(ats, first_at, edges[b])
-        kept_from[p + 1] = count
-    return kept[:count].copy(), kept_from
-
-
-@kernel
-def _birth(ats: Ints, first_at: int, place: int) -> int:
-    return first_at + place if len(ats) == 0 else ats[place]
-
-
-@kernel
-def _collect(scores: Floats, at: int, stop: int, bound: float, kept: Ints, count: int) -> int:
-    """Append the places of the scores that reach the bound."""
-    while at < stop:
-        end = min(at + _BLOCK, stop)
-        if reach(scores[at:end], bound):
-            for i in range(at, end):
-                if scores[i] >= bound:
-                    kept[count] = i
-                    count += 1
-        at = end
-    return count
 
 
 @kernel
@@ -236,38 +205,21 @@ def _prune(listed: Floats, born: Ints, size: int, k: int, latest: Ints) -> int:
 
 @kernel
 def pass_filter(
-    kind: int,
-    k: int,
-    most: int,
-    span: int,
-    limit: int,
-    gamma: float,
-    end: int,
-    scores: Floats,
-    ats: Ints,
-    passed: Bools,
-    buffered: int,
-    listed: Floats,
-    born: Ints,
-    dominators: Ints,
-    size: int,
-    bounds: Floats,
-    out: Ints,
-    when: Ints,
-) -> tuple[int, int, int]:
+    rule: FilterRule, end: int, scores: Floats, ats: Ints, passed: Bools, buffered: int,
+    listed: Floats, born: Ints, dominators: Ints, size: int, bounds: Floats, out: Ints, when: Ints,
+) -> tuple[int, int, int]:  # fmt: skip
     """Lead records of one partition through its filter.
 
     ``scores[:buffered]`` are the buffer, oldest first, the others arrive one after the other at
-    ``ats`` (ascending); others, which need not be looked at, may have arrived until ``end``. The
-    buffer holds at most ``most`` records, and of the last ``span`` of time
-    only. ``passed`` tells which records have passed and is updated. The list is
-    ``listed[:size]`` (descending) with ``born`` and ``dominators``, and has room; ``bounds`` holds
-    the threshold below which arrivals are ignored (PROBABLE) and the size at which to prune
-    (RELAXED). The places of the records that pass go to ``out``, the moments at which they do to
-    ``when``.
+    ``ats`` (ascending); others, which need not be looked at, may have arrived until ``end``.
+    ``passed`` tells which records have passed and is updated. The list is ``listed[:size]``
+    (descending) with ``born`` and ``dominators``, and has room; ``bounds`` holds the threshold
+    below which arrivals are ignored (PROBABLE) and the size at which to prune (RELAXED). The
+    indices of the records that pass go to ``out``, the moments at which they do to ``when``.
 
     Returns where the buffer begins now, the size of the list and how many passed.
     """
+    kind, k, most, span, limit, gamma = rule
     n = len(scores)
     count = 0
     head = 0
@@ -278,7 +230,7 @@ def pass_filter(
     while True:
         if step_until <= at < n and kind == PROBABLE and size >= k and threshold > -np.inf:
             at, head = _skip(scores, ats, at, head, most, span, threshold, listed[size - 1])
-            step_until = at + _BLOCK
+            step_until = at + BLOCK
         now = ats[at] if at < n else end
         # What leaves the buffer is offered for the second time.
         while head < at and (ats[head] <= now - span or (at < n and at - head >= most)):
@@ -332,113 +284,89 @@ def pass_filter(
 
 
 @kernel
-def filter_arrivals(
-    kind: int,
-    k: int,
-    most: int,
-    span: int,
-    limit: int,
-    gamma: float,
-    buffer_from: Ints,
-    buffer_score: Floats,
-    buffer_at: Ints,
-    buffer_passed: Bools,
-    list_from: Ints,
-    list_score: Floats,
-    list_born: Ints,
-    list_dominators: Ints,
-    bounds: Floats,
-    new_from: Ints,
-    new_score: Floats,
-    new_at: Ints,
-    ends: Ints,
-) -> tuple[Ints, Ints, Bools, Ints, Floats, Ints, Ints, Ints, Ints, Ints]:
-    """``pass_filter`` for every partition p: its buffer, its list and its new records are those
-    between ``*_from[p]`` and ``*_from[p + 1]``, and its time goes on until ``ends[p]``; ``bounds[2
-    p]`` and ``bounds[2 p + 1]`` change in
-    place.
-
-    Records are places: first in the buffers, then in the new ones. Returns the new buffers
-    (offsets, places, passed), the new lists (offsets, scores, births, dominators), and what passed
-    (offsets, places, when).
-    """
-    partitions = len(buffer_from) - 1
-    old = buffer_from[partitions]
-    longest, listed_most, lists = 0, 0, 0
-    for p in range(partitions):
-        new = new_from[p + 1] - new_from[p]
-        total = buffer_from[p + 1] - buffer_from[p] + new
-        room = min(total, most) + 2
-        if kind == PROBABLE:
-            room = min(room, k + limit + 2)
-        size = list_from[p + 1] - list_from[p]
+def _room_of_lists(
+    rule: FilterRule, buffers: Buffers, lists: FilterLists, new: NewRecords
+) -> tuple[int, int, int]:
+    """The longest of all buffers with what arrives, the longest list, and all lists together."""
+    longest, longest_list, total_lists = 0, 0, 0
+    for p in range(len(buffers.start) - 1):
+        total = buffers.start[p + 1] - buffers.start[p] + new.start[p + 1] - new.start[p]
+        room = min(total, rule.most) + 2
+        if rule.kind == PROBABLE:
+            room = min(room, rule.k + rule.limit + 2)
+        size = lists.start[p + 1] - lists.start[p]
         longest = max(longest, total)
-        listed_most = max(listed_most, room, size)
-        lists += max(room, size)
+        longest_list = max(longest_list, room, size)
+        total_lists += max(room, size)
+    return longest, longest_list, total_lists
+
+
+@kernel
+def filter_arrivals(
+    rule: FilterRule, buffers: Buffers, lists: FilterLists, bounds: Floats, new: NewRecords
+) -> tuple[Filtered, FilterLists]:
+    """``pass_filter`` for every partition p; ``bounds[2 p]`` and ``bounds[2 p + 1]`` change in
+    place. Returns what became of the records, and the new lists."""
+    partitions = len(buffers.start) - 1
+    old = buffers.start[partitions]
+    longest, longest_list, total_lists = _room_of_lists(rule, buffers, lists, new)
     scores = np.empty(longest, np.float64)
     ats = np.empty(longest, np.int64)
     passed = np.empty(longest, np.bool_)
-    listed = np.empty(listed_most, np.float64)
-    born = np.empty(listed_most, np.int64)
-    dominators = np.empty(listed_most, np.int64)
+    listed = np.empty(longest_list, np.float64)
+    born = np.empty(longest_list, np.int64)
+    dominators = np.empty(longest_list, np.int64)
     kept_from = np.zeros(partitions + 1, np.int64)
-    kept = np.empty(old + min(len(new_score), most * partitions), np.int64)
+    kept = np.empty(old + min(len(new.score), rule.most * partitions), np.int64)
     kept_passed = np.empty(len(kept), np.bool_)
-    out_list_from = np.zeros(partitions + 1, np.int64)
-    out_list = np.empty(lists, np.float64)
-    out_born = np.empty(lists, np.int64)
-    out_dominators = np.empty(lists, np.int64)
+    list_from = np.zeros(partitions + 1, np.int64)
+    list_score = np.empty(total_lists, np.float64)
+    list_born = np.empty(total_lists, np.int64)
+    list_dominators = np.empty(total_lists, np.int64)
     passed_from = np.zeros(partitions + 1, np.int64)
-    out = np.empty(old + len(new_score), np.int64)
-    when = np.empty(old + len(new_score), np.int64)
+    out = np.empty(old + len(new.score), np.int64)
+    when = np.empty(old + len(new.score), np.int64)
     filled, listed_all, passed_all = 0, 0, 0
     for p in range(partitions):
-        low, high = buffer_from[p], buffer_from[p + 1]
-        start, stop = new_from[p], new_from[p + 1]
-        buffered = high - low
+        low, start, stop = buffers.start[p], new.start[p], new.start[p + 1]
+        buffered = buffers.start[p + 1] - low
         total = buffered + stop - start
-        size = list_from[p + 1] - list_from[p]
-        put(passed, 0, buffer_passed, low, buffered)
-        put(listed, 0, list_score, list_from[p], size)
-        put(born, 0, list_born, list_from[p], size)
-        put(dominators, 0, list_dominators, list_from[p], size)
+        first_listed = lists.start[p]
+        size = lists.start[p + 1] - first_listed
+        put(passed, 0, buffers.passed, low, buffered)
+        put(listed, 0, lists.score, first_listed, size)
+        put(born, 0, lists.born, first_listed, size)
+        put(dominators, 0, lists.dominators, first_listed, size)
         first, count = 0, 0
-        if stop > start or ends[p] > LONG_AGO:  # else nothing happens to the partition
-            put(scores, 0, buffer_score, low, buffered)
-            put(scores, buffered, new_score, start, stop - start)
-            put(ats, 0, buffer_at, low, buffered)
-            put(ats, buffered, new_at, start, stop - start)
+        if stop > start or new.end[p] > LONG_AGO:  # else nothing happens to the partition
+            put(scores, 0, buffers.score, low, buffered)
+            put(scores, buffered, new.score, start, stop - start)
+            put(ats, 0, buffers.at, low, buffered)
+            put(ats, buffered, new.at, start, stop - start)
             passed[buffered:total] = False
             first, size, count = pass_filter(
-                kind, k, most, span, limit, gamma, ends[p], scores[:total], ats[:total], passed,
-                buffered,
-                listed, born, dominators, size, bounds[2 * p : 2 * p + 2],
-                out[passed_all:], when[passed_all:],
+                rule, new.end[p], scores[:total], ats[:total], passed, buffered, listed, born,
+                dominators, size, bounds[2 * p : 2 * p + 2], out[passed_all:], when[passed_all:],
             )  # fmt: skip
         for i in range(first, total):
             kept[filled] = low + i if i < buffered else old + start + i - buffered
             kept_passed[filled] = passed[i]
             filled += 1
         kept_from[p + 1] = filled
-        put(out_list, listed_all, listed, 0, size)
-        put(out_born, listed_all, born, 0, size)
-        put(out_dominators, listed_all, dominators, 0, size)
+        put(list_score, listed_all, listed, 0, size)
+        put(list_born, listed_all, born, 0, size)
+        put(list_dominators, listed_all, dominators, 0, size)
         listed_all += size
-        out_list_from[p + 1] = listed_all
+        list_from[p + 1] = listed_all
         for i in range(passed_all, passed_all + count):
-            place = out[i]
-            out[i] = low + place if place < buffered else old + start + place - buffered
+            at = out[i]
+            out[i] = low + at if at < buffered else old + start + at - buffered
         passed_all += count
         passed_from[p + 1] = passed_all
-    return (
-        kept_from,
-        kept[:filled].copy(),
-        kept_passed[:filled].copy(),
-        out_list_from,
-        out_list[:listed_all].copy(),
-        out_born[:listed_all].copy(),
-        out_dominators[:listed_all].copy(),
-        passed_from,
-        out[:passed_all].copy(),
-        when[:passed_all].copy(),
-    )
+    return Filtered(
+        kept_from, kept[:filled].copy(), kept_passed[:filled].copy(),
+        passed_from, out[:passed_all].copy(), when[:passed_all].copy(),
+    ), FilterLists(
+        list_from, list_score[:listed_all].copy(), list_born[:listed_all].copy(),
+        list_dominators[:listed_all].copy(),
+    )  # fmt: skip

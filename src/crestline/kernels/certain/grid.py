@@ -3,22 +3,73 @@
 Every record of the window is in a cell of the grid, chosen by its score; a cell is a first-in
 first-out list, so that expiry takes records off its front. The *view* is what answers: TMA's is the
 top k, SMA's the k-skyband of the records that reach the k-th score of the last recomputation. When
-expiry leaves the view too small, the cells are read from the best downwards and it is built anew.
+expiry leaves the view too small, the cells are read from the best downwards and it is rebuilt.
 
 See ``crestline.certain.sma`` and ``crestline.certain.tma``.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from crestline.kernels.common.output import before, first_without, put, room_for
+from crestline.core.sentinels import NEVER, NOWHERE
+from crestline.kernels.common.output import Report, add_snapshot, new_report, put, room_for
 from crestline.kernels.common.select import keep_largest
 from crestline.kernels.common.sort import sort_records
+from crestline.kernels.common.windows import Ranked, StepWindow, before, next_end
 from crestline.kernels.jit.tiers import kernel
 from crestline.types import Bools, Floats, Ints
 
-_NONE = -1
+
+class GridRule(NamedTuple):
+    """How scores fall into cells, and what a view is."""
+
+    #: Whether the view is a skyband (SMA), or the top k (TMA).
+    skyband: bool
+    #: Whether a view is computed as soon as there are k records, and again only where it runs
+    #: short.
+    at_once: bool
+    #: Cells of a partition begin at ``low`` and are ``1 / scale`` wide.
+    low: float
+    scale: float
+    cells: int
+
+
+class Slots(NamedTuple):
+    """A record in each slot, and what follows it in its cell and in the order of arrival."""
+
+    score: Floats
+    tie: Ints
+    pane: Ints
+    dominators: Ints
+    cell_next: Ints
+    age_next: Ints
+
+
+class Cells(NamedTuple):
+    """The first and the last slot of each cell, partition by partition."""
+
+    first: Ints
+    last: Ints
+
+
+class Views(NamedTuple):
+    """What is known of each partition; the names are those of ``certain.grid``."""
+
+    oldest: Ints
+    newest: Ints
+    #: How many records the window holds.
+    alive: Ints
+    #: The k-th score when the view was last computed.
+    threshold: Floats
+    #: The last window end handled.
+    done: Ints
+    #: How many records the window held at the last computation while it fills; NOWHERE when full.
+    filling: Ints
+    #: Whether the last snapshot held anything.
+    shown: Bools
 
 
 @kernel
@@ -55,27 +106,19 @@ def _later_and_better(view: Ints, size: int, panes: Ints, dominators: Ints) -> N
 
 @kernel
 def _recompute(
-    p: int,
-    k: int,
-    skyband: bool,
-    cells: int,
-    cell_first: Ints,
-    cell_next: Ints,
-    scores: Floats,
-    ties: Ints,
-    panes: Ints,
-    dominators: Ints,
-    view: Ints,
+    p: int, k: int, rule: GridRule, cell_first: Ints, slots: Slots, view: Ints
 ) -> tuple[Ints, int, float]:
     """Read partition p's cells from the top; return the new view, its size and k-th score."""
+    scores, dominators = slots.score, slots.dominators
+    cells = rule.cells
     size = 0
     for c in range((p + 1) * cells - 1, p * cells - 1, -1):
         record = cell_first[c]
-        while record != _NONE:
+        while record != NOWHERE:
             view = room_for(view, size, 1)
             view[size] = record
             size += 1
-            record = cell_next[record]
+            record = slots.cell_next[record]
         if size >= k:
             break
     kth = -np.inf
@@ -91,9 +134,9 @@ def _recompute(
         size = best
     elif size == k:
         kth = scores[view[:size]].min()
-    sort_records(view, size, np.empty(size, np.int64), scores, ties)
-    if skyband:
-        _later_and_better(view, size, panes, dominators)
+    sort_records(view, size, np.empty(size, np.int64), scores, slots.tie)
+    if rule.skyband:
+        _later_and_better(view, size, slots.pane, dominators)
         best = 0
         for i in range(size):
             if dominators[view[i]] < k:
@@ -107,16 +150,10 @@ def _recompute(
 
 @kernel
 def _enter_view(
-    view: Ints,
-    size: int,
-    record: int,
-    k: int,
-    skyband: bool,
-    scores: Floats,
-    ties: Ints,
-    dominators: Ints,
+    view: Ints, size: int, record: int, k: int, skyband: bool, slots: Slots
 ) -> tuple[Ints, int]:
     """Put a new record into a view, and drop what it makes superfluous."""
+    scores, ties, dominators = slots.score, slots.tie, slots.dominators
     low, high = 0, size
     while low < high:
         middle = (low + high) >> 1
@@ -139,61 +176,91 @@ def _enter_view(
 
 
 @kernel
+def _enter_grid(
+    p: int, new: int, slot: int, rule: GridRule, arriving: Ranked, slots: Slots, cells: Cells,
+    views: Views,
+) -> None:  # fmt: skip
+    """Put a new record into a slot, at the end of its cell and of the order of arrival."""
+    score = arriving.score[new]
+    slots.score[slot], slots.tie[slot] = score, arriving.tie[new]
+    slots.pane[slot] = arriving.pane[new]
+    c = p * rule.cells + _cell(score, rule.low, rule.scale, rule.cells)
+    slots.cell_next[slot] = slots.age_next[slot] = NOWHERE
+    if cells.first[c] == NOWHERE:
+        cells.first[c] = slot
+    else:
+        slots.cell_next[cells.last[c]] = slot
+    cells.last[c] = slot
+    if views.alive[p] == 0:
+        views.oldest[p] = slot
+    else:
+        slots.age_next[views.newest[p]] = slot
+    views.newest[p] = slot
+    views.alive[p] += 1
+
+
+@kernel
+def _leave_grid(p: int, rule: GridRule, slots: Slots, cells: Cells, views: Views) -> int:
+    """Take the oldest record off its cell and the order of arrival; return its slot."""
+    slot = views.oldest[p]
+    views.oldest[p] = slots.age_next[slot]
+    views.alive[p] -= 1
+    c = p * rule.cells + _cell(slots.score[slot], rule.low, rule.scale, rule.cells)
+    cells.first[c] = slots.cell_next[slot]
+    return int(slot)
+
+
+@kernel
+def _fills(p: int, k: int, rule: GridRule, lapsed: bool, views: Views) -> bool:
+    """Whether a view is computed now because the window fills. SMA computes now and then, the last
+    time when the window is full."""
+    alive, filling = views.alive, views.filling
+    if rule.at_once:
+        if filling[p] >= 0 and alive[p] >= k:
+            filling[p] = NOWHERE
+            return True
+    elif rule.skyband and filling[p] >= 0 and (lapsed or alive[p] >= 2 * filling[p]):
+        filling[p] = NOWHERE if lapsed else alive[p]
+        return True
+    return False
+
+
+@kernel
+def _drop_expired(view: Ints, size: int, k: int, panes: Ints, oldest: int) -> tuple[int, bool]:
+    """Drop what is of panes before ``oldest``; the new size, and whether the answer changed."""
+    left, changed = 0, False
+    for i in range(size):
+        if panes[view[i]] >= oldest:
+            view[left] = view[i]
+            left += 1
+        elif left < k:
+            changed = True
+    return left, changed
+
+
+@kernel
 def advance_grid(
-    k: int,
-    width: int,
-    slide: int,
-    on_arrival: bool,
-    only_changes: bool,
-    skyband: bool,
-    at_once: bool,
-    low: float,
-    scale: float,
-    cells: int,
-    new_scores: Floats,
-    new_ties: Ints,
-    new_panes: Ints,
-    arrived: Ints,
-    until: Ints,
-    scores: Floats,
-    ties: Ints,
-    panes: Ints,
-    dominators: Ints,
-    cell_next: Ints,
-    age_next: Ints,
-    free: Ints,
-    free_count: int,
-    cell_first: Ints,
-    cell_last: Ints,
-    oldest: Ints,
-    newest: Ints,
-    alive: Ints,
-    threshold: Floats,
-    done: Ints,
-    filling: Ints,
-    shown: Bools,
-    view_from: Ints,
-    views: Ints,
-) -> tuple[Ints, int, Ints, Ints, Ints, Ints, Ints, Ints, int]:
+    window: StepWindow, rule: GridRule, arriving: Ranked, arrived: Ints, until: Ints, slots: Slots,
+    free: Ints, free_count: int, cells: Cells, views: Views, view_from: Ints, viewed: Ints,
+) -> tuple[Ints, int, Ints, Ints, Report, int]:  # fmt: skip
     """Report every window that ends by ``until[p]``; all arrays by slot or partition change in
     place.
 
-    With ``at_once`` a view is computed as soon as there are k records, and again only where it runs
-    short. ``free[:free_count]`` are the unused slots, enough for all new records. Returns the slot
-    given to each new record, the free slots left, the views (offsets, slots), the snapshots
-    (partitions, ends, counts, slots) and how often a view was recomputed.
+    ``free[:free_count]`` are the unused slots, enough for all new records. Returns the slot given
+    to each new record, the number of free slots left, the views (offsets, slots), the snapshots
+    and how often a view was recomputed.
     """
+    k, width, only_changes = window.k, window.width, window.only_changes
+    skyband, new_panes = rule.skyband, arriving.pane
+    scores, ties, panes = slots.score, slots.tie, slots.pane
+    alive, threshold, shown, done = views.alive, views.threshold, views.shown, views.done
     partitions = len(view_from) - 1
-    slot_of = np.empty(len(new_scores), np.int64)
+    slot_of = np.empty(len(new_panes), np.int64)
     view = np.empty(max(64, 2 * k), np.int64)
     kept_from = np.zeros(partitions + 1, np.int64)
-    kept = np.empty(max(64, len(views)), np.int64)
+    kept = np.empty(max(64, len(viewed)), np.int64)
     filled, recomputed = 0, 0
-    out_partition = np.empty(64, np.int64)
-    out_end = np.empty(64, np.int64)
-    out_count = np.empty(64, np.int64)
-    out_record = np.empty(64, np.int64)
-    snapshots, reported = 0, 0
+    report = new_report(0, 64, 64)
     # Slots freed in this call are reused only in the next: reported records must stay readable.
     spent = np.empty(64, np.int64)
     spent_count = 0
@@ -201,91 +268,44 @@ def advance_grid(
     for p in range(partitions):
         size = view_from[p + 1] - view_from[p]
         view = room_for(view, 0, size)
-        put(view, 0, views, view_from[p], size)
+        put(view, 0, viewed, view_from[p], size)
         new, stop = arrived[p], arrived[p + 1]
         end = done[p]
         while True:
-            if on_arrival:
-                if new == stop:
-                    break
-                end = new_panes[new] + 1
-            else:
-                due = until[p] + 1
-                if new < stop:
-                    due = (new_panes[new] // slide + 1) * slide
-                if alive[p] > 0 and not only_changes:
-                    due = end + slide
-                elif alive[p] > 0:
-                    for i in range(min(k, size)):
-                        due = min(
-                            due, max(first_without(panes[view[i]], width, slide), end + slide)
-                        )
-                if due > until[p]:
-                    break
-                end = due
+            coming = new_panes[new] if new < stop else NEVER
+            # A window that holds anything has a view that is not empty.
+            due = next_end(window, panes, view, 0, size, coming, end)
+            if due > until[p]:
+                break
+            end = due
             changed = False
             while new < stop and new_panes[new] < end:
                 free_count -= 1
                 slot = free[free_count]
                 slot_of[new] = slot
-                score = new_scores[new]
-                scores[slot], ties[slot], panes[slot] = score, new_ties[new], new_panes[new]
-                c = p * cells + _cell(score, low, scale, cells)
-                cell_next[slot] = age_next[slot] = _NONE
-                if cell_first[c] == _NONE:
-                    cell_first[c] = slot
-                else:
-                    cell_next[cell_last[c]] = slot
-                cell_last[c] = slot
-                if alive[p] == 0:
-                    oldest[p] = slot
-                else:
-                    age_next[newest[p]] = slot
-                newest[p] = slot
-                alive[p] += 1
+                _enter_grid(p, new, slot, rule, arriving, slots, cells, views)
                 new += 1
                 if skyband:
-                    enters = score >= threshold[p]
+                    enters = scores[slot] >= threshold[p]
                 else:
                     enters = size < k or before(scores, ties, slot, view[size - 1])
                 if enters:
                     changed |= size < k or before(scores, ties, slot, view[k - 1])
-                    view, size = _enter_view(view, size, slot, k, skyband, scores, ties, dominators)
+                    view, size = _enter_view(view, size, slot, k, skyband, slots)
             lapsed = False
-            while alive[p] > 0 and panes[oldest[p]] < end - width:
-                slot = oldest[p]
-                oldest[p] = age_next[slot]
-                alive[p] -= 1
-                c = p * cells + _cell(scores[slot], low, scale, cells)
-                cell_first[c] = cell_next[slot]
+            while alive[p] > 0 and panes[views.oldest[p]] < end - width:
                 spent = room_for(spent, spent_count, 1)
-                spent[spent_count] = slot
+                spent[spent_count] = _leave_grid(p, rule, slots, cells, views)
                 spent_count += 1
                 lapsed = True
-            # While the window fills, SMA computes now and then; the last time when it is full.
-            first = False
-            if at_once:
-                if filling[p] >= 0 and alive[p] >= k:
-                    first = True
-                    filling[p] = _NONE
-            elif skyband and filling[p] >= 0 and (lapsed or alive[p] >= 2 * filling[p]):
-                first = True
-                filling[p] = _NONE if lapsed else alive[p]
-            if lapsed or first:
-                left = 0
-                for i in range(size):
-                    if panes[view[i]] >= end - width:
-                        view[left] = view[i]
-                        left += 1
-                    elif left < k:
-                        changed = True
+            fills = _fills(p, k, rule, lapsed, views)
+            if lapsed or fills:
+                left, lost = _drop_expired(view, size, k, panes, end - width)
+                changed |= lost
                 too_small = left < k if skyband else left < size
                 size = left
-                if first or (too_small and size < alive[p]):
-                    view, size, threshold[p] = _recompute(
-                        p, k, skyband, cells, cell_first, cell_next, scores, ties, panes,
-                        dominators, view,
-                    )  # fmt: skip
+                if fills or (too_small and size < alive[p]):
+                    view, size, threshold[p] = _recompute(p, k, rule, cells.first, slots, view)
                     recomputed += 1
                     changed = True
                 if alive[p] < k:
@@ -293,30 +313,12 @@ def advance_grid(
             count = min(k, size)
             if changed and (count > 0 or shown[p]) if only_changes else count > 0:
                 shown[p] = count > 0
-                out_partition = room_for(out_partition, snapshots, 1)
-                out_end = room_for(out_end, snapshots, 1)
-                out_count = room_for(out_count, snapshots, 1)
-                out_record = room_for(out_record, reported, count)
-                out_partition[snapshots] = p
-                out_end[snapshots] = end
-                out_count[snapshots] = count
-                put(out_record, reported, view, 0, count)
-                snapshots += 1
-                reported += count
-        done[p] = max(done[p], end if on_arrival else until[p])
+                report = add_snapshot(report, p, end, view, 0, count)
+        done[p] = max(done[p], end if window.on_arrival else until[p])
         kept = room_for(kept, filled, size)
         put(kept, filled, view, 0, size)
         filled += size
         kept_from[p + 1] = filled
     put(free, free_count, spent, 0, spent_count)
-    return (
-        slot_of,
-        free_count + spent_count,
-        kept_from,
-        kept[:filled].copy(),
-        out_partition[:snapshots].copy(),
-        out_end[:snapshots].copy(),
-        out_count[:snapshots].copy(),
-        out_record[:reported].copy(),
-        recomputed,
-    )
+    left_free = free_count + spent_count
+    return slot_of, left_free, kept_from, kept[:filled].copy(), report, recomputed

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from crestline.kernels.common.output import before, first_without, put, room_for
+from crestline.core.sentinels import NEVER
+from crestline.kernels.common.output import Report, add_snapshot, new_report, put
+from crestline.kernels.common.windows import Ranked, StepWindow, before, next_end
 from crestline.kernels.jit.tiers import kernel
 from crestline.types import Bools, Floats, Ints
-
-#: A pane that no record reaches.
-NEVER = 1 << 62
 
 
 @kernel
@@ -95,33 +94,47 @@ def _purge(chain: Ints, head: int, tail: int, k: int, panes: Ints, oldest: int) 
 
 
 @kernel
+def _insert_due(
+    chain: Ints, spare: Ints, head: int, tail: int, new: int, stop: int, end: int,
+    window: StepWindow, records: Ranked, dominators: Ints,
+) -> tuple[int, int, bool]:  # fmt: skip
+    """Insert the new records of panes before ``end``; return the tail, the next new record, and
+    whether the answer changed."""
+    scores, ties, panes = records
+    k, width, slide = window.k, window.width, window.slide
+    changed = False
+    while new < stop and panes[new] < end:
+        first = new
+        life = (panes[first] + width) // slide
+        while new < stop and panes[new] < end and (panes[new] + width) // slide == life:
+            new += 1
+        if panes[first] >= end - width:
+            last = min(new, first + k)
+            # The first pane that leaves the window together with these.
+            equals = NEVER if width % slide == 0 else life * slide - width
+            tail, place = _insert(
+                chain, head, tail, first, last, k, equals, scores, ties, panes, dominators, spare
+            )
+            changed |= place < head + k
+    return tail, new, changed
+
+
+@kernel
 def advance_mintopk(
-    k: int,
-    width: int,
-    slide: int,
-    on_arrival: bool,
-    only_changes: bool,
-    scores: Floats,
-    ties: Ints,
-    panes: Ints,
-    dominators: Ints,
-    listed: Ints,
-    arrived: Ints,
-    done: Ints,
-    shown: Bools,
-    until: Ints,
-) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints]:
+    window: StepWindow, records: Ranked, dominators: Ints, listed: Ints, arrived: Ints, done: Ints,
+    shown: Bools, until: Ints,
+) -> tuple[Ints, Ints, Report]:  # fmt: skip
     """Report every window that ends by ``until[p]`` for each partition p, and slide the lists.
 
-    Records are places in ``scores``, ``ties``, ``panes`` and ``dominators``: first the listed ones
-    (partition p holds ``listed[p] .. listed[p + 1]``, best first), then the new ones (``arrived[p]
-    .. arrived[p + 1]``, by stage and then best first; see ``StepOperator._stages``).
-    ``dominators``, ``done`` (the last window end already handled) and ``shown`` (whether the last
-    snapshot held anything) are updated in place.
+    Of the records, the listed ones come first (partition p holds ``listed[p] .. listed[p + 1]``,
+    best first), then the new ones (``arrived[p] .. arrived[p + 1]``, by stage and then best first;
+    see ``StepOperator._stages``). ``dominators``, ``done`` (the last window end already handled)
+    and ``shown`` (whether the last snapshot held anything) are updated in place.
 
-    Returns the kept records as offsets and places, and the snapshots as partitions, ends, counts
-    and places.
+    Returns the kept records as offsets and indices, and the snapshots.
     """
+    panes = records.pane
+    k, only_changes = window.k, window.only_changes
     partitions = len(listed) - 1
     longest = 0
     for p in range(partitions):
@@ -131,12 +144,7 @@ def advance_mintopk(
     kept = np.empty(listed[partitions] + arrived[partitions] - arrived[0], np.int64)
     kept_from = np.zeros(partitions + 1, np.int64)
     filled = 0
-    out_partition = np.empty(64, np.int64)
-    out_end = np.empty(64, np.int64)
-    out_count = np.empty(64, np.int64)
-    out_record = np.empty(64 * min(k, 64), np.int64)
-    snapshots, reported = 0, 0
-
+    report = new_report(0, 64, 64 * min(k, 64))
     for p in range(partitions):
         head, tail = 0, listed[p + 1] - listed[p]
         for i in range(tail):
@@ -144,63 +152,24 @@ def advance_mintopk(
         new, stop = arrived[p], arrived[p + 1]
         end = done[p]
         while True:
-            # The next window end at which there is something to say.
-            if on_arrival:
-                if new == stop:
-                    break
-                end = panes[new] + 1
-            else:
-                due = until[p] + 1
-                if new < stop:
-                    due = (panes[new] // slide + 1) * slide
-                if head < tail and not only_changes:
-                    due = end + slide
-                elif head < tail:
-                    for i in range(head, min(head + k, tail)):
-                        expiry = first_without(panes[chain[i]], width, slide)
-                        due = min(due, max(expiry, end + slide))
-                if due > until[p]:
-                    break
-                end = due
-            purged = _purge(chain, head, tail, k, panes, end - width)
+            arriving = panes[new] if new < stop else NEVER
+            due = next_end(window, panes, chain, head, tail, arriving, end)
+            if due > until[p]:
+                break
+            end = due
+            purged = _purge(chain, head, tail, k, panes, end - window.width)
             changed = purged != head
             head = purged
-            while new < stop and panes[new] < end:
-                first = new
-                life = (panes[first] + width) // slide
-                while new < stop and panes[new] < end and (panes[new] + width) // slide == life:
-                    new += 1
-                if panes[first] >= end - width:
-                    last = min(new, first + k)
-                    # The first pane that leaves the window together with these.
-                    equals = NEVER if width % slide == 0 else life * slide - width
-                    tail, place = _insert(
-                        chain, head, tail, first, last, k, equals,
-                        scores, ties, panes, dominators, spare,
-                    )  # fmt: skip
-                    changed |= place < head + k
+            tail, new, entered = _insert_due(
+                chain, spare, head, tail, new, stop, end, window, records, dominators
+            )
+            changed |= entered
             count = min(k, tail - head)
             if changed and (count > 0 or shown[p]) if only_changes else count > 0:
                 shown[p] = count > 0
-                out_partition = room_for(out_partition, snapshots, 1)
-                out_end = room_for(out_end, snapshots, 1)
-                out_count = room_for(out_count, snapshots, 1)
-                out_record = room_for(out_record, reported, count)
-                out_partition[snapshots] = p
-                out_end[snapshots] = end
-                out_count[snapshots] = count
-                put(out_record, reported, chain, head, count)
-                snapshots += 1
-                reported += count
-        done[p] = max(done[p], end if on_arrival else until[p])
+                report = add_snapshot(report, p, end, chain, head, count)
+        done[p] = max(done[p], end if window.on_arrival else until[p])
         put(kept, filled, chain, head, tail - head)
         filled += tail - head
         kept_from[p + 1] = filled
-    return (
-        kept_from,
-        kept[:filled].copy(),
-        out_partition[:snapshots].copy(),
-        out_end[:snapshots].copy(),
-        out_count[:snapshots].copy(),
-        out_record[:reported].copy(),
-    )
+    return kept_from, kept[:filled].copy(), report

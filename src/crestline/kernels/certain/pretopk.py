@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from crestline.kernels.common.output import before, put, room_for
+from crestline.core.sentinels import LONG_AGO, NOWHERE
+from crestline.kernels.common.output import Report, add_snapshot, new_report, put, room_for
+from crestline.kernels.common.windows import Ranked, StepWindow, before
 from crestline.kernels.jit.tiers import kernel
 from crestline.types import Floats, Ints
-
-NEVER = -(1 << 62)
 
 
 @kernel
@@ -49,46 +51,70 @@ def _sorted_heap(heap: Ints, size: int, out: Ints, scores: Floats, ties: Ints) -
             _replace_root(heap, left, heap[left], scores, ties)
 
 
+class Windows(NamedTuple):
+    """The windows to come of all partitions, each soonest first.
+
+    Partition p has those at ``start[p] .. start[p + 1]``; window w ends at ``end[w]`` and has
+    ``size[w]`` records in row w of ``heap``.
+    """
+
+    start: Ints
+    end: Ints
+    size: Ints
+    heap: Ints
+
+
+@kernel
+def _offer(
+    record: int, end: int, window: StepWindow, records: Ranked, heaps: Ints, sizes: Ints, ends: Ints
+) -> int:
+    """Offer a record to the windows from ``end`` on that will hold it; return how many of them had
+    none before.
+
+    From the newest window to the oldest: the newest is the easiest to enter (Lemma 4.2), so the
+    first refusal ends the search.
+    """
+    scores, ties, panes = records
+    k, slide, most = window.k, window.slide, len(sizes)
+    begun = 0
+    due = (panes[record] + window.width) // slide * slide
+    while due >= end:
+        row = (due // slide) % most
+        if sizes[row] == 0:
+            ends[row] = due
+            begun += 1
+        if sizes[row] < k:
+            _push(heaps[row], sizes[row], record, scores, ties)
+            sizes[row] += 1
+        elif before(scores, ties, record, heaps[row, 0]):
+            _replace_root(heaps[row], k, record, scores, ties)
+        else:
+            break
+        due -= slide
+    return begun
+
+
 @kernel
 def advance_pretopk(
-    k: int,
-    width: int,
-    slide: int,
-    only_changes: bool,
-    scores: Floats,
-    ties: Ints,
-    panes: Ints,
-    windows_from: Ints,
-    windows_end: Ints,
-    windows_size: Ints,
-    windows_heap: Ints,
-    arrived: Ints,
-    shown_end: Ints,
+    window: StepWindow, records: Ranked, windows: Windows, arrived: Ints, shown_end: Ints,
     until: Ints,
-) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints, Ints, Ints]:
+) -> tuple[Windows, Report]:  # fmt: skip
     """Report every window that ends by ``until[p]`` for each partition p.
 
-    Partition p's predicted windows are ``windows_from[p] .. windows_from[p + 1]``, soonest first;
-    window w ends at ``windows_end[w]`` and holds ``windows_size[w]`` records in row w of
-    ``windows_heap``. New records are ``arrived[p] .. arrived[p + 1]``, by pane. ``shown_end[p]`` is
-    the end of the last snapshot that held anything, if the next has not been reported empty since;
-    it is updated in place.
-
-    Returns the windows that remain (offsets, ends, sizes, heaps row by row) and the snapshots
-    (partitions, ends, counts, places).
+    New records are ``arrived[p] .. arrived[p + 1]``, by pane. ``shown_end[p]`` is the end of the
+    last snapshot that held anything, or LONG_AGO if an empty one was reported since; it is updated
+    in place. Returns the windows that remain, and the snapshots.
     """
-    partitions = len(windows_from) - 1
-    most = -(-width // slide)
+    scores, ties, panes = records
+    k, slide = window.k, window.slide
+    partitions = len(windows.start) - 1
+    most = -(-window.width // slide)
     left_from = np.zeros(partitions + 1, np.int64)
     left_end = np.empty(64, np.int64)
     left_size = np.empty(64, np.int64)
     left_heap = np.empty(64 * k, np.int64)
     left = 0
-    out_partition = np.empty(64, np.int64)
-    out_end = np.empty(64, np.int64)
-    out_count = np.empty(64, np.int64)
-    out_record = np.empty(64 * k, np.int64)
-    snapshots, reported = 0, 0
+    report = new_report(0, 64, 64 * k)
     # The window that ends at e lives in row (e / slide) mod most: at most that many overlap.
     heaps = np.empty((most, k), np.int64)
     sizes = np.zeros(most, np.int64)
@@ -97,72 +123,41 @@ def advance_pretopk(
 
     for p in range(partitions):
         sizes[:] = 0
-        for w in range(windows_from[p], windows_from[p + 1]):
-            row = (windows_end[w] // slide) % most
-            ends[row] = windows_end[w]
-            sizes[row] = windows_size[w]
-            put(heaps[row], 0, windows_heap[w], 0, sizes[row])
+        for w in range(windows.start[p], windows.start[p + 1]):
+            row = (windows.end[w] // slide) % most
+            ends[row] = windows.end[w]
+            sizes[row] = windows.size[w]
+            put(heaps[row], 0, windows.heap[w], 0, sizes[row])
         new, stop = arrived[p], arrived[p + 1]
-        alive = windows_from[p + 1] - windows_from[p]
-        end = windows_end[windows_from[p]] if alive > 0 else 0
+        alive = windows.start[p + 1] - windows.start[p]
+        end = windows.end[windows.start[p]] if alive > 0 else 0
         while True:
-            emptied = shown_end[p] + slide
             if new < stop:
                 due = (panes[new] // slide + 1) * slide
                 end = due if alive == 0 else min(end, due)
             elif alive == 0:
                 end = until[p] + 1
-            if only_changes and shown_end[p] != NEVER and emptied < end and emptied <= until[p]:
-                out_partition = room_for(out_partition, snapshots, 1)
-                out_end = room_for(out_end, snapshots, 1)
-                out_count = room_for(out_count, snapshots, 1)
-                out_partition[snapshots] = p
-                out_end[snapshots] = emptied
-                out_count[snapshots] = 0
-                snapshots += 1
-                shown_end[p] = NEVER
+            emptied = shown_end[p] + slide
+            shows = window.only_changes and shown_end[p] != LONG_AGO
+            if shows and emptied < end and emptied <= until[p]:
+                report = add_snapshot(report, p, emptied, result, 0, 0)
+                shown_end[p] = LONG_AGO
             if end > until[p]:
                 break
             while new < stop and panes[new] < end:
-                pane = panes[new]
-                # From the newest window that will hold the record to the oldest: the newest is the
-                # easiest to enter (Lemma 4.2), so the first refusal ends the search.
-                window = (pane + width) // slide * slide
-                while window >= end:
-                    row = (window // slide) % most
-                    if sizes[row] == 0:
-                        ends[row] = window
-                        alive += 1
-                    if sizes[row] < k:
-                        _push(heaps[row], sizes[row], new, scores, ties)
-                        sizes[row] += 1
-                    elif before(scores, ties, new, heaps[row, 0]):
-                        _replace_root(heaps[row], k, new, scores, ties)
-                    else:
-                        break
-                    window -= slide
+                alive += _offer(new, end, window, records, heaps, sizes, ends)
                 new += 1
             row = (end // slide) % most
             if sizes[row] > 0 and ends[row] == end:
-                count = sizes[row]
-                _sorted_heap(heaps[row], count, result, scores, ties)
+                _sorted_heap(heaps[row], sizes[row], result, scores, ties)
+                report = add_snapshot(report, p, end, result, 0, sizes[row])
                 sizes[row] = 0
                 alive -= 1
-                out_partition = room_for(out_partition, snapshots, 1)
-                out_end = room_for(out_end, snapshots, 1)
-                out_count = room_for(out_count, snapshots, 1)
-                out_record = room_for(out_record, reported, count)
-                out_partition[snapshots] = p
-                out_end[snapshots] = end
-                out_count[snapshots] = count
-                put(out_record, reported, result, 0, count)
-                snapshots += 1
-                reported += count
                 shown_end[p] = end
             end += slide
         # Windows are consecutive multiples of the slide, so walking on finds all that remain.
-        found = 0
-        while found < alive:
+        remaining = alive
+        while remaining > 0:
             row = (end // slide) % most
             if sizes[row] > 0 and ends[row] == end:
                 left_end = room_for(left_end, left, 1)
@@ -171,18 +166,10 @@ def advance_pretopk(
                 left_end[left] = end
                 left_size[left] = sizes[row]
                 put(left_heap, left * k, heaps[row], 0, sizes[row])
-                left_heap[left * k + sizes[row] : (left + 1) * k] = -1
+                left_heap[left * k + sizes[row] : (left + 1) * k] = NOWHERE
                 left += 1
-                found += 1
+                remaining -= 1
             end += slide
         left_from[p + 1] = left
-    return (
-        left_from,
-        left_end[:left].copy(),
-        left_size[:left].copy(),
-        left_heap[: left * k].copy(),
-        out_partition[:snapshots].copy(),
-        out_end[:snapshots].copy(),
-        out_count[:snapshots].copy(),
-        out_record[:reported].copy(),
-    )
+    heap = left_heap[: left * k].copy().reshape((left, k))
+    return Windows(left_from, left_end[:left].copy(), left_size[:left].copy(), heap), report

@@ -3,30 +3,74 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from crestline.core.sentinels import LONG_AGO
-from crestline.kernels.common.output import room_for
+from crestline.core.sentinels import LONG_AGO, NEVER, OUTDATED
+from crestline.kernels.common.output import RECORDS, Report, add_head, new_report, roomy
+from crestline.kernels.common.windows import Ranked
 from crestline.kernels.jit.tiers import kernel
-from crestline.types import Floats, Ints
+from crestline.types import Bools, Floats, Ints
 
-#: Columns of ``asks``, a row for each query; times are in panes. Beyond LIMIT it is not answered;
-#: one that was removed has no K.
+#: Columns of ``Queries.rows``; times are in panes. A query is not answered beyond LIMIT. One that
+#: was removed has no K.
 K, WIDTH, SLIDE, SINCE, LIMIT, CHANGES = range(6)
 COLUMNS = 6
-#: A pane that no record reaches, one that every record has passed, and one before any window.
-NEVER = 1 << 62
-OUTDATED = -(1 << 63)
 #: A band is thinned when it has doubled, but not below this size.
 _THIN_AT_LEAST = 1024
 #: Between calls it is when it has grown by a quarter and this.
 SLACK = 16
 
 
+class Queries(NamedTuple):
+    """What the queries of a band ask for."""
+
+    #: A row for each query.
+    rows: Ints
+    #: Query a, if it is scheduled, is due at ``moments[moments_from[a] : moments_from[a + 1]]``.
+    moments_from: Ints
+    moments: Ints
+    #: The queries by slide and phase, and what matters of each class; see ``_thin``.
+    classes: Ints
+    stairs: Ints
+
+
+class BandState(NamedTuple):
+    """What is known of each partition of a band."""
+
+    #: The last window end handled.
+    done: Ints
+    #: The length of the band when it was last thinned.
+    size: Ints
+    #: By partition and query (``p * queries + a``): how many records it showed last, and the pane
+    #: of the oldest of them; OUTDATED if the band has changed since in a way that may matter to it.
+    shown: Ints
+    oldest: Ints
+
+
+class Chain(NamedTuple):
+    """The band of one partition, best first: records, panes, scores and numbers of dominators."""
+
+    record: Ints
+    pane: Ints
+    key: Floats
+    dominators: Ints
+
+
+class LastShown(NamedTuple):
+    """By query: whether it is known which record it shows last, and that record's rank."""
+
+    known: Bools
+    score: Floats
+    tie: Ints
+
+
 @kernel
-def _next_due(asks: Ints, a: int, moments_from: Ints, moments: Ints, after: int) -> int:
+def _next_due(queries: Queries, a: int, after: int) -> int:
     """The first end of the query's windows beyond ``after``."""
-    slide = asks[a, SLIDE]
+    moments_from, moments = queries.moments_from, queries.moments
+    slide = queries.rows[a, SLIDE]
     if slide > 0:
         return int((after // slide + 1) * slide)
     low, high = moments_from[a], moments_from[a + 1]
@@ -72,7 +116,7 @@ def _drop_dominated(chain: Ints, at: Ints, key: Floats, dominators: Ints, tail: 
 
 
 @kernel
-def _young(chain: Ints, at: Ints, tail: int, lower: int, wanted: int, found: Ints) -> int:
+def _young(chain: Ints, at: Ints, tail: int, lower: int, wanted: int, out: Ints) -> int:
     """Write down the first ``wanted`` records of pane ``lower`` or later; how many there are.
 
     Whether a record is young enough is anybody's guess, also to the processor: so each is written,
@@ -80,7 +124,7 @@ def _young(chain: Ints, at: Ints, tail: int, lower: int, wanted: int, found: Int
     """
     count = 0
     for j in range(tail):
-        found[count] = chain[j]
+        out[count] = chain[j]
         count += at[j] >= lower
         if count == wanted:
             break
@@ -151,40 +195,91 @@ def _thin(
 
 
 @kernel
+def _earliest_due(rows: Ints, due: Ints) -> int:
+    """The first of the moments at which queries are due."""
+    earliest = NEVER
+    for a in range(len(rows)):
+        if due[a] <= rows[a, LIMIT]:
+            earliest = min(earliest, due[a])
+    return earliest
+
+
+@kernel
+def _mark_outdated(
+    rows: Ints, first: int, base: int, records: Ranked, last: LastShown, state: BandState
+) -> None:
+    """Note the queries for changes whose answer the best new record of a pane may enter."""
+    score, tie = records.score[first], records.tie[first]
+    for a in range(len(rows)):
+        if rows[a, CHANGES] > 0 and (
+            not last.known[a]
+            or state.shown[base + a] < rows[a, K]
+            or score > last.score[a]
+            or (score == last.score[a] and tie > last.tie[a])
+        ):
+            state.oldest[base + a] = OUTDATED
+
+
+@kernel
+def _answer(
+    a: int, p: int, end: int, rows: Ints, chain: Chain, tail: int, newest: int, records: Ranked,
+    last: LastShown, state: BandState, report: Report,
+) -> tuple[Report, int]:  # fmt: skip
+    """Report the answer of query a at ``end``, if it is to be reported; by how many the number of
+    queries for changes that show anything has grown."""
+    wanted, mine = rows[a, K], p * len(rows) + a
+    lower = max(end - rows[a, WIDTH], rows[a, SINCE])
+    changes = rows[a, CHANGES] > 0
+    if changes and state.oldest[mine] >= lower:
+        return report, 0
+    report = roomy(report, wanted + 1)
+    start, count = report.filled[RECORDS], 0
+    if newest >= lower:
+        count = _young(chain.record, chain.pane, tail, lower, wanted, report.records[start:])
+    showed = state.shown[mine] > 0
+    state.shown[mine] = count
+    if count > 0 or (changes and showed):
+        add_head(report, p, end, a, count)
+    if not changes:
+        return report, 0
+    low = NEVER
+    for j in range(start, start + count):
+        low = min(low, records.pane[report.records[j]])
+    state.oldest[mine] = low
+    last.known[a] = True
+    if count > 0:
+        worst = report.records[start + count - 1]
+        last.score[a], last.tie[a] = records.score[worst], records.tie[worst]
+    return report, int(count > 0) - int(showed)
+
+
+@kernel
 def advance_skyband(
-    k: int, widest: int, on_arrival: bool, asks: Ints, moments_from: Ints, moments: Ints,
-    classes: Ints, stairs: Ints, scores: Floats, ties: Ints, panes: Ints, dominated: Ints,
-    listed: Ints, arrived: Ints, done: Ints, size: Ints, shown: Ints, oldest: Ints, until: Ints,
-) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints, Ints, Ints]:  # fmt: skip
+    k: int, widest: int, on_arrival: bool, queries: Queries, records: Ranked, dominated: Ints,
+    listed: Ints, arrived: Ints, state: BandState, until: Ints,
+) -> tuple[Ints, Ints, Ints, Report]:  # fmt: skip
     """Report every window of every query that ends by ``until[p]``, for each partition p.
 
-    Records as in ``advance_mintopk``. ``shown`` and ``oldest`` have an entry for each partition and
-    query (``p * queries + a``): how many records it showed last and the pane of the oldest of them;
-    OUTDATED if the band has changed since in a way that may matter to it. ``size[p]`` is the length
-    of the band when it was last thinned.
-
-    Returns the kept records as offsets, places and numbers of dominators, and the snapshots as
-    queries, partitions, ends, counts and places.
+    Records as in ``advance_mintopk``; ``dominated`` are the numbers of dominators of the listed
+    ones. Returns the kept records as offsets, indices and numbers of dominators, and the snapshots.
     """
-    partitions, queries = len(listed) - 1, len(asks)
+    rows = queries.rows
+    scores, ties, panes = records
+    done, size = state.done, state.size
+    partitions, count = len(listed) - 1, len(rows)
     longest = 0
     for p in range(partitions):
         longest = max(longest, listed[p + 1] - listed[p] + arrived[p + 1] - arrived[p])
     chain, at = np.empty(longest, np.int64), np.empty(longest, np.int64)
     key, dominators = np.empty(longest), np.empty(longest, np.int64)
+    band = Chain(chain, at, key, dominators)
     kept = np.empty(listed[partitions] + arrived[partitions] - arrived[0], np.int64)
     kept_dominators = np.empty(len(kept), np.int64)
     kept_from = np.zeros(partitions + 1, np.int64)
     filled = 0
-    out_ask = np.empty(64, np.int64)
-    out_partition = np.empty(64, np.int64)
-    out_end = np.empty(64, np.int64)
-    out_count = np.empty(64, np.int64)
-    out_record = np.empty(64 * min(k, 64), np.int64)
-    snapshots, reported = 0, 0
-    due = np.empty(queries, np.int64)
-    last_score, last_tie = np.empty(queries), np.empty(queries, np.int64)
-    known = np.empty(queries, np.bool_)  # whether these two are
+    report = new_report(0, 64, 64 * min(k, 64))
+    due = np.empty(count, np.int64)
+    last = LastShown(np.empty(count, np.bool_), np.empty(count), np.empty(count, np.int64))
 
     for p in range(partitions):
         tail, newest = listed[p + 1] - listed[p], LONG_AGO
@@ -195,14 +290,14 @@ def advance_skyband(
             newest = max(newest, at[j])
         compacted = tail
         new, stop = arrived[p], arrived[p + 1]
-        mine = p * queries
+        base = p * count
         showing = 0  # queries for changes that show anything
-        for a in range(queries):
+        for a in range(count):
             due[a] = NEVER
-            if asks[a, K] > 0:
-                due[a] = _next_due(asks, a, moments_from, moments, done[p])
-                showing += asks[a, CHANGES] > 0 and shown[mine + a] > 0
-            known[a] = False
+            if rows[a, K] > 0:
+                due[a] = _next_due(queries, a, done[p])
+                showing += rows[a, CHANGES] > 0 and state.shown[base + a] > 0
+            last.known[a] = False
         end, over = done[p], False
         while True:
             if on_arrival:
@@ -210,10 +305,7 @@ def advance_skyband(
                     break
                 end = panes[new] + 1
             else:
-                following = NEVER
-                for a in range(queries):
-                    if due[a] <= asks[a, LIMIT]:
-                        following = min(following, due[a])
+                following = _earliest_due(rows, due)
                 over = following > until[p]
                 if over and new == stop:
                     break
@@ -222,10 +314,9 @@ def advance_skyband(
                     tail = 0
                     if new == stop:
                         break
-                    for a in range(queries):
-                        if asks[a, K] > 0:
-                            later = _next_due(asks, a, moments_from, moments, panes[new])
-                            due[a] = max(due[a], later)
+                    for a in range(count):
+                        if rows[a, K] > 0:
+                            due[a] = max(due[a], _next_due(queries, a, panes[new]))
                     continue
                 end = until[p] if over else following
             while new < stop and panes[new] < end:
@@ -234,14 +325,7 @@ def advance_skyband(
                     new += 1
                 if pane < end - widest:
                     continue
-                for a in range(queries):
-                    if asks[a, CHANGES] > 0 and (
-                        not known[a]
-                        or shown[mine + a] < asks[a, K]
-                        or scores[first] > last_score[a]
-                        or (scores[first] == last_score[a] and ties[first] > last_tie[a])
-                    ):
-                        oldest[mine + a] = OUTDATED
+                _mark_outdated(rows, first, base, records, last, state)
                 tail = _insert(
                     chain, at, key, dominators, tail, first, min(new, first + k), scores, ties,
                     pane,
@@ -252,65 +336,29 @@ def advance_skyband(
                 if tail > 2 * size[p] + _THIN_AT_LEAST:
                     # Windows that end here are yet to be answered.
                     tail = size[p] = compacted = _thin(
-                        chain, at, key, dominators, tail, end - 1, classes, stairs
+                        chain, at, key, dominators, tail, end - 1, queries.classes, queries.stairs
                     )
             if over:  # what is left is of panes before windows that end later
                 break
-            for a in range(queries):
-                wanted = asks[a, K]
-                if wanted == 0 or not (on_arrival or (due[a] == end and end <= asks[a, LIMIT])):
+            for a in range(count):
+                if rows[a, K] == 0:
                     continue
                 if not on_arrival:
-                    due[a] = _next_due(asks, a, moments_from, moments, end)
-                lower = max(end - asks[a, WIDTH], asks[a, SINCE])
-                changes = asks[a, CHANGES] > 0
-                if changes and oldest[mine + a] >= lower:
-                    continue
-                out_record = room_for(out_record, reported, wanted + 1)
-                count = 0
-                if newest >= lower:
-                    count = _young(chain, at, tail, lower, wanted, out_record[reported:])
-                before_that = shown[mine + a] > 0
-                shown[mine + a] = count
-                if changes:
-                    low = NEVER
-                    for j in range(count):
-                        low = min(low, panes[out_record[reported + j]])
-                    oldest[mine + a] = low
-                    showing += int(count > 0) - int(before_that)
-                    known[a] = True
-                    if count > 0:
-                        last = out_record[reported + count - 1]
-                        last_score[a], last_tie[a] = scores[last], ties[last]
-                if count > 0 or (changes and before_that):
-                    out_ask = room_for(out_ask, snapshots, 1)
-                    out_partition = room_for(out_partition, snapshots, 1)
-                    out_end = room_for(out_end, snapshots, 1)
-                    out_count = room_for(out_count, snapshots, 1)
-                    out_ask[snapshots] = a
-                    out_partition[snapshots] = p
-                    out_end[snapshots] = end
-                    out_count[snapshots] = count
-                    snapshots += 1
-                    reported += count
-        if on_arrival:
-            done[p] = max(done[p], end)
-        else:
-            done[p] = max(done[p], until[p])
+                    if due[a] != end or end > rows[a, LIMIT]:
+                        continue
+                    due[a] = _next_due(queries, a, end)
+                report, grown = _answer(
+                    a, p, end, rows, band, tail, newest, records, last, state, report
+                )
+                showing += grown
+        done[p] = max(done[p], end if on_arrival else until[p])
         tail = _drop_dominated(chain, at, key, dominators, tail, k)
         if tail > size[p] + size[p] // 4 + SLACK or newest < done[p] - widest:
-            tail = size[p] = _thin(chain, at, key, dominators, tail, done[p], classes, stairs)
+            tail = size[p] = _thin(
+                chain, at, key, dominators, tail, done[p], queries.classes, queries.stairs
+            )
         for j in range(tail):
             kept[filled + j], kept_dominators[filled + j] = chain[j], dominators[j]
         filled += tail
         kept_from[p + 1] = filled
-    return (
-        kept_from,
-        kept[:filled].copy(),
-        kept_dominators[:filled].copy(),
-        out_ask[:snapshots].copy(),
-        out_partition[:snapshots].copy(),
-        out_end[:snapshots].copy(),
-        out_count[:snapshots].copy(),
-        out_record[:reported].copy(),
-    )
+    return kept_from, kept[:filled].copy(), kept_dominators[:filled].copy(), report

@@ -6,44 +6,47 @@ is passed over with one comparison and never copied. See ``crestline.certain.pa`
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from crestline.kernels.certain.bands import NEVER, threshold_after_loss
-from crestline.kernels.certain.filters import better_than, reach
+from crestline.core.sentinels import NEVER
+from crestline.kernels.certain.band_lists import threshold_after_loss
+from crestline.kernels.certain.blocks import BLOCK, birth
+from crestline.kernels.certain.filters import better_than
+from crestline.kernels.common.order import reach
 from crestline.kernels.common.output import put, room_for
 from crestline.kernels.jit.tiers import kernel
 from crestline.types import Floats, Ints
 
-_BLOCK = 64
+
+class GateRule(NamedTuple):
+    """The band that a gate stands before: its k, its window, its candidates."""
+
+    k: int
+    width: int
+    limit: int
+    additional: int
 
 
-@kernel
-def _at(ats: Ints, first: int, place: int) -> int:
-    """When the record at this place was born: on time, or (no ``ats``) counted from the first."""
-    return first + place if len(ats) == 0 else ats[place]
+class GateLists(NamedTuple):
+    """The lists of all partitions, best first: p's are at ``start[p] .. start[p + 1]``."""
+
+    start: Ints
+    score: Floats
+    born: Ints
 
 
 @kernel
 def _pass_gate(
-    k: int,
-    width: int,
-    limit: int,
-    additional: int,
-    scores: Floats,
-    ats: Ints,
-    first_at: int,
-    start: int,
-    stop: int,
-    listed: Floats,
-    born: Ints,
-    size: int,
-    threshold: float,
-    out: Ints,
-    count: int,
-) -> tuple[int, float, int, int]:
+    rule: GateRule, scores: Floats, ats: Ints, first_at: int, start: int, stop: int, listed: Floats,
+    born: Ints, size: int, threshold: float, out: Ints, count: int,
+) -> tuple[int, float, int, int]:  # fmt: skip
     """Lead ``scores[start:stop]`` through the gate with the list ``listed[:size]`` (descending);
-    append the places of those that enter to ``out[:count]``. Stops early where that is full; tells
-    where."""
+    append the indices of those that enter to ``out[:count]``. Stops early where that is full.
+
+    Returns the size of the list, the threshold, the next record and the number of indices."""
+    k, width, limit, additional = rule
     oldest = NEVER
     for i in range(size):
         oldest = min(oldest, born[i])
@@ -52,25 +55,25 @@ def _pass_gate(
     while at < stop:
         if at >= step_until:
             while (
-                at + _BLOCK <= stop
-                and _at(ats, first_at, at + _BLOCK - 1) - width < oldest
-                and not reach(scores[at : at + _BLOCK], threshold)
+                at + BLOCK <= stop
+                and birth(ats, first_at, at + BLOCK - 1) - width < oldest
+                and not reach(scores[at : at + BLOCK], threshold)
             ):
-                at += _BLOCK
+                at += BLOCK
             if at == stop:
                 break
-            step_until = at + _BLOCK
-        now, score = _at(ats, first_at, at), scores[at]
+            step_until = at + BLOCK
+        now, score = birth(ats, first_at, at), scores[at]
         if oldest <= now - width:
-            stay, found = 0, size
+            stay, listed_before = 0, size
             oldest = NEVER
-            for i in range(found):
+            for i in range(listed_before):
                 if born[i] > now - width:
                     listed[stay], born[stay] = listed[i], born[i]
                     oldest = min(oldest, born[i])
                     stay += 1
             # One loss after the other, as in the band.
-            for left in range(found - 1, stay - 1, -1):
+            for left in range(listed_before - 1, stay - 1, -1):
                 size = stay
                 if size < 2:
                     threshold = -np.inf
@@ -105,32 +108,22 @@ def _pass_gate(
 
 @kernel
 def gate_arrivals(
-    k: int,
-    width: int,
-    limit: int,
-    additional: int,
-    list_from: Ints,
-    list_score: Floats,
-    list_born: Ints,
-    thresholds: Floats,
-    new_from: Ints,
-    scores: Floats,
-    ats: Ints,
+    rule: GateRule, lists: GateLists, thresholds: Floats, start: Ints, scores: Floats, ats: Ints,
     first_at: int,
-) -> tuple[Ints, Floats, Ints, Ints, Ints]:
-    """The gates of all partitions: partition p's list and new records are those between
-    ``*_from[p]`` and ``*_from[p + 1]``; ``thresholds`` change in place.
+) -> tuple[GateLists, Ints, Ints]:  # fmt: skip
+    """The gates of all partitions: p's new records are those at ``start[p] .. start[p + 1]``, born
+    as in ``pass_blocks``; ``thresholds`` change in place.
 
-    Returns the lists (offsets, scores, births) and what enters (offsets, places).
+    Returns the new lists and what enters (offsets, indices).
     """
-    partitions = len(list_from) - 1
-    room = k + limit + additional + 2
+    partitions = len(lists.start) - 1
+    room = rule.k + rule.limit + rule.additional + 2
     listed = np.empty(room, np.float64)
     born = np.empty(room, np.int64)
     total = 0
     for p in range(partitions):
-        before = list_from[p + 1] - list_from[p]
-        total += min(room, before + new_from[p + 1] - new_from[p])
+        before = lists.start[p + 1] - lists.start[p]
+        total += min(room, before + start[p + 1] - start[p])
     kept_from = np.zeros(partitions + 1, np.int64)
     kept_score = np.empty(total, np.float64)
     kept_born = np.empty(total, np.int64)
@@ -138,14 +131,14 @@ def gate_arrivals(
     out = np.empty(64, np.int64)
     filled, count = 0, 0
     for p in range(partitions):
-        size = list_from[p + 1] - list_from[p]
-        put(listed, 0, list_score, list_from[p], size)
-        put(born, 0, list_born, list_from[p], size)
-        at = new_from[p]
-        while at < new_from[p + 1]:
+        size = lists.start[p + 1] - lists.start[p]
+        put(listed, 0, lists.score, lists.start[p], size)
+        put(born, 0, lists.born, lists.start[p], size)
+        at = start[p]
+        while at < start[p + 1]:
             size, thresholds[p], at, count = _pass_gate(
-                k, width, limit, additional, scores, ats, first_at, at, new_from[p + 1],
-                listed, born, size, thresholds[p], out, count,
+                rule, scores, ats, first_at, at, start[p + 1], listed, born, size, thresholds[p],
+                out, count,
             )  # fmt: skip
             out = room_for(out, count, len(out) // 2)
         put(kept_score, filled, listed, 0, size)
@@ -153,10 +146,5 @@ def gate_arrivals(
         filled += size
         kept_from[p + 1] = filled
         entered_from[p + 1] = count
-    return (
-        kept_from,
-        kept_score[:filled].copy(),
-        kept_born[:filled].copy(),
-        entered_from,
-        out[:count].copy(),
-    )
+    kept = GateLists(kept_from, kept_score[:filled].copy(), kept_born[:filled].copy())
+    return kept, entered_from, out[:count].copy()

@@ -54,6 +54,15 @@ def is_ascending(values: Ints) -> bool:
 
 
 @kernel
+def reach(scores: Floats, bound: float) -> bool:
+    """Whether any score reaches the bound: a loop that the compiler vectorises."""
+    hit = False
+    for i in range(len(scores)):
+        hit |= scores[i] >= bound
+    return hit
+
+
+@kernel
 def has_nan(values: Floats) -> bool:
     """Whether any value is not a number."""
     found = False

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from crestline.kernels.common.output import before, put
+from crestline.kernels.common.output import put
+from crestline.kernels.common.windows import before
 from crestline.kernels.jit.tiers import kernel
 from crestline.types import Floats, Ints
 

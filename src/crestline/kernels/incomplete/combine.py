@@ -1,11 +1,12 @@
-"""The score of an object from its values on several streams, and how far it may still go.
+"""The score of an object from its values on several streams, and the bounds of that score.
 
-The values of a stream that are in the window become one (``REPEATS``), then those of the streams
-become the score. A sum may grow beyond the largest double and is infinite then; two such sums of
-different signs cancel (``plus``), so that every object has a score. Beside the score of now stand
-the least and the most that it can be as long as these values are in the window, whatever else
-comes. All are added up in the same order of streams: rounding is monotone, so without repeats
-floating point keeps least <= score <= most.
+The values of one stream in the window become one value (``REPEATS``). The values of all streams
+become the score. A sum beyond the largest double is infinite. Two infinite sums of different signs
+cancel (``plus``), so every object has a score.
+
+Two bounds go with the score: the least and the most it can become while these values stay in the
+window, whatever else arrives. All three are added in the same order of streams. Rounding is
+monotone, so without repeats floating point keeps least <= score <= most.
 """
 
 from __future__ import annotations
@@ -18,41 +19,46 @@ from crestline.types import Floats, Ints
 SUM, AVG, MIN, MAX, WEIGHTED_SUM = range(5)
 
 
-class Rule(NamedTuple):
+class ScoreRule(NamedTuple):
     """How values become a score."""
 
     function: int
-    #: How the values of one stream become one, and how many there can be.
+    #: How the values of one stream become one, and how many of them there can be.
     repeats: int
     at_most: int
-    #: What a stream without a value counts.
+    #: The value of a stream without a value.
     missing: float
-    #: Between these lies every value.
+    #: Every value lies between these two.
     low: float
     high: float
-    #: Whether all streams are known beforehand.
-    known: bool
-    #: Whether an object comes back to a stream only after it was gone altogether.
+    #: Whether all streams are declared.
+    declared: bool
+    #: Whether an object returns to a stream only after it has left the window.
     once: bool
-
-
-class Terms(NamedTuple):
-    """The streams: in the order in which they are added up, and their weights by number."""
-
+    #: The streams in the order in which they are added.
     order: Ints
+    #: The weight of each stream; empty unless the function is WEIGHTED_SUM.
     weights: Floats
+
+
+class StreamSums(NamedTuple):
+    """Scratch arrays: the values of one object by stream, how many there are and their total."""
+
+    counts: Ints
+    totals: Floats
 
 
 @kernel
 def plus(a: float, b: float) -> float:
-    """The sum; 0 where that is no number. It grows with both, as a bound must."""
+    """Add two numbers; the result is 0 where it would be NaN. It grows with both."""
     total = a + b
     return 0.0 if total != total else total
 
 
 @kernel
-def add_value(rule: Rule, count: Ints, total: Floats, stream: int, value: float) -> None:
-    """One value more of a stream; newer ones come first."""
+def add_value(rule: ScoreRule, sums: StreamSums, stream: int, value: float) -> None:
+    """Add one value of a stream. Newer values must be added first."""
+    count, total = sums
     if count[stream] == 0:
         total[stream] = value
     elif rule.repeats == MIN:
@@ -65,13 +71,19 @@ def add_value(rule: Rule, count: Ints, total: Floats, stream: int, value: float)
 
 
 @kernel
-def _stream_outlook(
-    rule: Rule, count: int, total: float, closed: bool
+def stream_value(rule: ScoreRule, count: int, total: float) -> float:
+    """Return what the values of one stream count together."""
+    if count == 0:
+        return rule.missing
+    return total / count if rule.repeats == AVG else total
+
+
+@kernel
+def _stream_bounds(
+    rule: ScoreRule, count: int, total: float, closed: bool
 ) -> tuple[float, float, float]:
-    """What a stream with so many values counts now, at least and at most."""
-    now = rule.missing
-    if count > 0:
-        now = total / count if rule.repeats == AVG else total
+    """Return what a stream with ``count`` values counts now, at least and at most."""
+    now = stream_value(rule, count, total)
     more = rule.at_most - count
     if closed or more <= 0:
         return now, now, now
@@ -94,13 +106,16 @@ def _stream_outlook(
 
 
 @kernel
-def outlook(
-    rule: Rule, order: Ints, weights: Floats, count: Ints, total: Floats, active: int, seen: int
+def score_bounds(
+    rule: ScoreRule, sums: StreamSums, active: int, seen: int
 ) -> tuple[float, float, float]:
-    """The score of an object with these values, the least and the most that it can become.
+    """Return the score of an object with these values, its least and its most.
 
-    ``active`` has a bit for every stream there is, ``seen`` for every one on which the object was.
+    ``active`` has a bit for each stream that exists, ``seen`` one for each stream on which the
+    object was seen.
     """
+    order, weights = rule.order, rule.weights
+    count, total = sums
     now = least = most = 0.0
     if rule.function == MIN:
         now = least = most = float("inf")
@@ -113,7 +128,7 @@ def outlook(
             continue
         streams += 1
         closed = rule.once and (seen >> x) & 1 == 1
-        value, low, high = _stream_outlook(rule, count[x], total[x], closed)
+        value, low, high = _stream_bounds(rule, count[x], total[x], closed)
         if rule.function == WEIGHTED_SUM:
             weight = weights[x]
             if weight == 0.0:
@@ -129,7 +144,7 @@ def outlook(
             now, least, most = plus(now, value), plus(least, low), plus(most, high)
     if rule.function == AVG:
         now, least, most = now / streams, least / streams, most / streams
-    if not rule.known:  # a stream nobody has heard of may come
+    if not rule.declared:  # a stream that is not active yet may come
         least = float("-inf")
         if rule.function == SUM:
             most = float("inf")
@@ -139,8 +154,9 @@ def outlook(
 
 
 @kernel
-def combined(rule: Rule, order: Ints, weights: Floats, active: int, value: Floats) -> float:
-    """The score of an object with one value for each stream."""
+def combined(rule: ScoreRule, active: int, value: Floats) -> float:
+    """Return the score of an object with one value for each stream."""
+    order, weights = rule.order, rule.weights
     score = 0.0
     if rule.function == MIN:
         score = float("inf")

@@ -1,13 +1,13 @@
 """Forgetting values that cannot matter: the k dominance set of Haghani et al.
 
-The *instance* of an object at one of its values is the object without anything that leaves before
-that value does: its score then is at least ``least`` and at most ``most`` until the value leaves.
-An instance is dominated by an object that is certain to score more than its ``most`` and to stay at
-least as long; dominated by k of them, it will never be among the k best.
+The *instance* of an object at one of its values is the object without everything that leaves before
+that value. Until the value leaves, the instance scores at least ``least`` and at most ``most``. An
+object dominates an instance if it is certain to score more than that ``most`` and to stay at least
+as long. An instance dominated by k objects will never be among the k best.
 
-One pass from the newest to the oldest value finds all of them: going back in time, what an object
-is certain to score only grows, so it is enough to know the k largest of these numbers. A value is
-forgotten when no instance needs it: none of those of its object at this or an older value is kept.
+One pass from the newest to the oldest value finds all of them. Going back in time, what an object
+is certain to score only grows, so the k largest of these scores suffice. A value is forgotten when
+no instance needs it: no instance of its object at this or an older value is kept.
 """
 
 from __future__ import annotations
@@ -17,149 +17,184 @@ import sys
 import numpy as np
 
 from crestline.core.sentinels import LONG_AGO
-from crestline.kernels.incomplete.combine import AVG, Rule, Terms, add_value, combined, outlook
-from crestline.kernels.incomplete.objects import CERTAIN, SIZES, USED, hold, release
-from crestline.kernels.incomplete.observations import (
+from crestline.kernels.incomplete.combine import (
+    ScoreRule,
+    StreamSums,
+    add_value,
+    combined,
+    score_bounds,
+    stream_value,
+)
+from crestline.kernels.incomplete.heaps import CERTAIN, Heaps, hold, release
+from crestline.kernels.incomplete.refresh import hide, new_sums, refresh, take_out
+from crestline.kernels.incomplete.store import (
     ACTIVE,
     CHANGED,
-    DONE,
     HEAD,
     INSTANCES,
+    PASSED,
     TAIL,
-    Setting,
-    hide,
-    refresh,
-    take_out,
+    USED,
+    ObjectQuery,
+    StoreArrays,
 )
 from crestline.kernels.jit.tiers import kernel
-from crestline.types import Floats, Ints, Places, Records
+from crestline.types import Floats, Ints
 
-#: By how much sums of repeats may differ with the order in which they are added, as a share of what
-#: is added up: terms of different signs may be much larger than their sum.
+#: How much sums of repeats may differ with the order of addition, as a share of the terms added:
+#: terms of different signs may be much larger than their sum.
 _ROUNDING = 1e-12
 _LARGEST = sys.float_info.max
 
 
 @kernel
 def expected_most(
-    rule: Rule, order: Ints, weights: Floats, count: Ints, total: Floats, active: int, seen: int,
-    chance: Floats,
-) -> float:  # fmt: skip
-    """The score an object can be expected to reach at most: a stream on which it was not seen
-    counts as much as it is probable, given one of those on which it was."""
-    value = np.empty(len(count))
-    for x in range(len(count)):
-        value[x] = rule.missing
-        if count[x] > 0:
-            value[x] = total[x] / count[x] if rule.repeats == AVG else total[x]
-        elif (seen >> x) & 1 == 0:
-            probable = 0.0
-            for y in range(len(count)):
+    rule: ScoreRule, sums: StreamSums, active: int, seen: int, chances: Floats
+) -> float:
+    """Return the score that an object can be expected to reach at most.
+
+    A stream on which it was not seen counts in proportion to its probability, given the best of the
+    streams on which it was seen.
+    """
+    counts, totals = sums
+    value = np.empty(len(counts))
+    for x in range(len(counts)):
+        value[x] = stream_value(rule, counts[x], totals[x])
+        if counts[x] == 0 and (seen >> x) & 1 == 0:
+            chance = 0.0
+            for y in range(len(counts)):
                 if (seen >> y) & 1 == 1:
-                    probable = max(probable, chance[y, x])
-            value[x] = (1.0 - probable) * rule.missing + probable * rule.high
-    return combined(rule, order, weights, active, value)
+                    chance = max(chance, chances[y, x])
+            value[x] = (1.0 - chance) * rule.missing + chance * rule.high
+    return combined(rule, active, value)
 
 
 @kernel
-def _judge(
-    rule: Rule, order: Ints, weights: Floats, meta: Ints, stored: Records, objects: Records,
-    lists: Records, heaps: Ints, k: int, chance: Floats, needed: Ints,
-) -> int:  # fmt: skip
-    """Mark the values at which an object has an instance that is kept; how many they are."""
+def _instance_bounds(
+    rule: ScoreRule, store: StoreArrays, i: int, chances: Floats, sums: StreamSums
+) -> tuple[float, float]:
+    """Return the least and the most that the instance at value ``i`` scores."""
+    observations, active = store.observations, store.meta[ACTIVE]
+    slot = observations[i].slot
+    seen, j = store.heaps.objects[slot].seen, store.heaps.objects[slot].newest
+    for x in range(len(sums.counts)):
+        sums.counts[x] = 0
+    while j >= i:
+        add_value(rule, sums, observations[j].stream, observations[j].value)
+        j = observations[j].older
+    _, least, most = score_bounds(rule, sums, active, seen)
+    if len(chances) > 0:
+        most = expected_most(rule, sums, active, seen, chances)
+    return least, most
+
+
+@kernel
+def _hold_certain(heaps: Heaps, slot: int, least: float, k: int) -> None:
+    """Note what an object is certain to score, if it is among the k largest. The least of these is
+    the first of the heap."""
+    objects = heaps.objects
+    if objects[slot].in_certain < 0 and heaps.size[CERTAIN] == k:
+        smallest = heaps.slot[CERTAIN, 0]
+        if least <= objects[smallest].certain:
+            return
+        release(heaps, CERTAIN, smallest)
+    objects[slot].certain = least
+    hold(heaps, CERTAIN, slot)
+
+
+@kernel
+def _threshold(rule: ScoreRule, heaps: Heaps, k: int) -> float:
+    """Return the score below which an instance is dominated by k objects."""
+    threshold = -np.inf
+    if heaps.size[CERTAIN] == k:
+        threshold = heaps.objects[heaps.slot[CERTAIN, 0]].certain
+    if rule.at_most > 1:
+        weights = rule.weights
+        largest = max(abs(rule.low), abs(rule.high)) if rule.low < 0.0 else 0.0
+        terms = rule.at_most * len(rule.order) * largest
+        terms *= max(1.0, weights.max() if len(weights) else 1.0)
+        threshold = min(threshold, _LARGEST)
+        threshold -= (abs(threshold) + terms) * _ROUNDING
+    return threshold
+
+
+@kernel
+def _mark_needed(
+    rule: ScoreRule, store: StoreArrays, k: int, chances: Floats, sums: StreamSums, needed: Ints
+) -> int:
+    """Mark the values whose instances are kept; return how many there are."""
+    meta, observations, heaps = store.meta, store.observations, store.heaps
     head = meta[HEAD]
-    count = np.zeros(lists.shape[1], np.int64)
-    total = np.zeros(len(count))
     most = np.empty(len(needed))
-    largest = max(abs(rule.low), abs(rule.high)) if rule.low < 0.0 else 0.0
-    terms = rule.at_most * len(order) * largest * max(1.0, weights.max() if len(weights) else 1.0)
     kept = 0
     start = meta[TAIL] - 1
     while start >= head:
         end = start  # values that leave together, from start down to end
-        while end > head and stored[end - 1].leaves == stored[start].leaves:
+        while end > head and observations[end - 1].leaves == observations[start].leaves:
             end -= 1
         for i in range(start, end - 1, -1):
-            slot = stored[i].slot
-            if stored[i].older >= end:
-                continue  # the object has another value that leaves now: the instance is there
-            for x in range(len(count)):
-                count[x] = 0
-            seen, j = objects[slot].seen, objects[slot].newest
-            while j >= i:
-                add_value(rule, count, total, stored[j].stream, stored[j].value)
-                j = stored[j].older
-            _, least, bound = outlook(rule, order, weights, count, total, meta[ACTIVE], seen)
-            if len(chance) > 0:
-                bound = expected_most(
-                    rule, order, weights, count, total, meta[ACTIVE], seen, chance
-                )
-            most[i - head] = bound
-            # The k largest of what objects are certain to score: the least of them stands first.
-            if objects[slot].in_certain < 0 and meta[SIZES + CERTAIN] == k:
-                if least <= objects[heaps[CERTAIN, 0]].certain:
-                    continue
-                release(meta, heaps, objects, lists, CERTAIN, heaps[CERTAIN, 0])
-            objects[slot].certain = least
-            hold(meta, heaps, objects, lists, CERTAIN, slot)
-        threshold = -np.inf
-        if meta[SIZES + CERTAIN] == k:
-            threshold = objects[heaps[CERTAIN, 0]].certain
-        if rule.at_most > 1:
-            threshold = min(threshold, _LARGEST)
-            threshold -= (abs(threshold) + terms) * _ROUNDING
+            if observations[i].older >= end:
+                continue  # an older value of the object leaves at the same time: one instance
+            least, most[i - head] = _instance_bounds(rule, store, i, chances, sums)
+            _hold_certain(heaps, np.int64(observations[i].slot), least, k)
+        threshold = _threshold(rule, heaps, k)
         for i in range(start, end - 1, -1):
-            if stored[i].older < end and most[i - head] >= threshold:
+            if observations[i].older < end and most[i - head] >= threshold:
                 needed[i - head] = 1
                 kept += 1
         start = end - 1
-    for j in range(meta[SIZES + CERTAIN]):
-        objects[heaps[CERTAIN, j]].in_certain = -1
-    meta[SIZES + CERTAIN] = 0
+    for j in range(heaps.size[CERTAIN]):
+        heaps.objects[heaps.slot[CERTAIN, j]].in_certain = -1
+    heaps.size[CERTAIN] = 0
     return kept
 
 
 @kernel
-def sweep(
-    setting: Setting, rule: Rule, terms: Terms, meta: Ints, edge: Floats, stored: Records,
-    objects: Records, lists: Records, heaps: Ints, table: Places, chance: Floats,
-) -> None:  # fmt: skip
-    """Forget what no instance of the k dominance set needs; by what is probable, if ``chance`` says
-    how probable it is that an object is seen on one stream, given another."""
-    order, weights = terms
+def _compact(store: StoreArrays, needed: Ints) -> Ints:
+    """Drop the values that no instance needs; return by slot until when dropped values would have
+    been in the window."""
+    meta, observations, objects = store.meta, store.observations, store.heaps.objects
     head, tail, used = meta[HEAD], meta[TAIL], meta[USED]
-    needed = np.zeros(tail - head, np.int64)
-    meta[INSTANCES] = _judge(
-        rule, order, weights, meta, stored, objects, lists, heaps, setting.k, chance, needed
-    )
-    forgotten = np.full(used, LONG_AGO)  # until when what was forgotten of an object is there
+    dropped_until = np.full(used, LONG_AGO)
     for slot in range(used):
         objects[slot].newest = -1
     w = 0
     for i in range(head, tail):
-        slot = stored[i].slot
+        slot = observations[i].slot
         if needed[i - head] == 0 and objects[slot].newest < 0:
-            forgotten[slot] = max(forgotten[slot], stored[i].leaves)
+            dropped_until[slot] = max(dropped_until[slot], observations[i].leaves)
             continue
         if w < i:
-            stored[w] = stored[i]
-        stored[w].older = objects[slot].newest
+            observations[w] = observations[i]
+        observations[w].older = objects[slot].newest
         objects[slot].newest = w
         w += 1
     meta[HEAD], meta[TAIL] = 0, w
+    return dropped_until
+
+
+@kernel
+def sweep(query: ObjectQuery, store: StoreArrays, chances: Floats) -> None:
+    """Forget every value that no instance of the k dominance set needs.
+
+    ``chances`` holds the probability that an object of one stream is seen on another. With it,
+    instances are dominated by what is expected; if it is empty, by what is certain.
+    """
+    meta, heaps = store.meta, store.heaps
+    objects = heaps.objects
+    sums = new_sums(heaps.lists.shape[1])
+    needed = np.zeros(meta[TAIL] - meta[HEAD], np.int64)
+    meta[INSTANCES] = _mark_needed(query.rule, store, query.k, chances, sums, needed)
+    dropped_until = _compact(store, needed)
     changed = meta[CHANGED]
-    count = np.zeros(lists.shape[1], np.int64)
-    total = np.zeros(len(count))
-    for slot in range(used):
-        if forgotten[slot] == LONG_AGO:
+    for slot in range(meta[USED]):
+        until = dropped_until[slot]
+        if until == LONG_AGO:
             continue
-        if setting.hides and (objects[slot].newest >= 0 or objects[slot].shown == 1):
-            hide(meta, heaps, objects, lists, slot, forgotten[slot])
+        if query.hides and (objects[slot].newest >= 0 or objects[slot].shown == 1):
+            hide(heaps, slot, until)
         if objects[slot].newest >= 0:
-            refresh(
-                setting, rule, order, weights, meta, edge, stored, objects, lists, heaps, table,
-                slot, meta[DONE], count, total,
-            )  # fmt: skip
+            refresh(query, store, slot, meta[PASSED], sums)
         else:
-            take_out(setting, meta, edge, objects, lists, heaps, table, slot)
-    meta[CHANGED] = changed  # what was forgotten is not among the best, nor will it be
+            take_out(query, store, slot)
+    meta[CHANGED] = changed  # dropped values are not among the best and never will be

@@ -1,9 +1,9 @@
-"""What has been seen of objects whose values may be forgotten: enough to notice a repeat.
+"""A record of which objects were seen, so that a repeat of a forgotten value is noticed.
 
-An open table of (key, until, streams). Where an object may return to a stream, there is an entry
-for each value, under a key of object and stream; where it is seen only once on a stream, there is
-one entry for each object with a bit for every stream, and it lasts as long as the object is in the
-window without a break. Entries that are over stay until the table is made anew.
+An open-addressing table of (key, until, streams). Where an object may return to a stream, there is
+one entry per value, under a key of object and stream. Where it is seen only once on a stream, there
+is one entry per object with a bit for each stream; it lasts while the object stays in the window
+without a break. Expired entries stay until the table is copied.
 """
 
 from __future__ import annotations
@@ -17,13 +17,12 @@ from crestline.kernels.jit.tiers import kernel
 from crestline.types import Records
 
 ENTRY = np.dtype([("high", "i8"), ("low", "i8"), ("until", "i8"), ("streams", "i8")])
-#: A large odd number: multiples of it look like random ones.
+#: A large odd number: its multiples look random.
 _GOLDEN = 0x1E3779B97F4A7C15
-_ALL = (1 << 63) - 1
 
 
 def new_guard(room: int) -> Records:
-    """A table for so many entries; with 0, nothing is remembered."""
+    """Make a table for ``room`` entries; with 0, it remembers nothing."""
     size = 1 << max(4, int(2 * room - 1).bit_length()) if room else 0
     guard = np.zeros(size, ENTRY)
     guard["until"] = LONG_AGO
@@ -38,37 +37,38 @@ def _with_stream(high: int, stream: int) -> int:
 @kernel
 def _write(guard: Records, high: int, low: int, until: int, streams: int) -> None:
     last = len(guard) - 1
-    at = mixed(high, low) & last
-    while guard[at].until != LONG_AGO:
-        at = (at + 1) & last
-    guard[at].high = high
-    guard[at].low = low
-    guard[at].until = until
-    guard[at].streams = streams
+    index = mixed(high, low) & last
+    while guard[index].until != LONG_AGO:
+        index = (index + 1) & last
+    guard[index].high = high
+    guard[index].low = low
+    guard[index].until = until
+    guard[index].streams = streams
 
 
 @kernel
 def _values(guard: Records, high: int, low: int, step: int) -> tuple[int, int]:
-    """How many entries of the key are not over, and until when the last of them lasts."""
+    """Return how many entries of the key have not expired, and the last step of them."""
     last = len(guard) - 1
-    at = mixed(high, low) & last
+    index = mixed(high, low) & last
     count, until = 0, LONG_AGO
-    while guard[at].until != LONG_AGO:
-        if guard[at].until > step and guard[at].low == low and guard[at].high == high:
+    while guard[index].until != LONG_AGO:
+        if guard[index].until > step and guard[index].low == low and guard[index].high == high:
             count += 1
-            until = max(until, guard[at].until)
-        at = (at + 1) & last
+            until = max(until, guard[index].until)
+        index = (index + 1) & last
     return count, until
 
 
 @kernel
 def _entry(guard: Records, high: int, low: int) -> int:
+    """Return the index of the first entry of the key, or -1."""
     last = len(guard) - 1
-    at = mixed(high, low) & last
-    while guard[at].until != LONG_AGO:
-        if guard[at].low == low and guard[at].high == high:
-            return int(at)
-        at = (at + 1) & last
+    index = mixed(high, low) & last
+    while guard[index].until != LONG_AGO:
+        if guard[index].low == low and guard[index].high == high:
+            return int(index)
+        index = (index + 1) & last
     return -1
 
 
@@ -76,38 +76,39 @@ def _entry(guard: Records, high: int, low: int) -> int:
 def seen_until(
     guard: Records, once: bool, high: int, low: int, streams: int, step: int
 ) -> tuple[int, int]:
-    """Until when values that came before are in the window, and on which streams the object was
-    seen since it came into the window (if that is remembered)."""
+    """Return until when earlier values of an object are in the window, and on which streams it was
+    seen since it entered (with ``once``; else 0)."""
     if len(guard) == 0:
         return LONG_AGO, 0
     if not once:
         until = LONG_AGO
         for x in range(streams):
-            _, found = _values(guard, _with_stream(high, x), low, step)
-            until = max(until, found)
+            _, last = _values(guard, _with_stream(high, x), low, step)
+            until = max(until, last)
         return until, 0
-    at = _entry(guard, high, low)
-    if at < 0 or guard[at].until <= step:
+    index = _entry(guard, high, low)
+    if index < 0 or guard[index].until <= step:
         return LONG_AGO, 0
-    return guard[at].until, guard[at].streams
+    return guard[index].until, guard[index].streams
 
 
 @kernel
 def admits(
     guard: Records, once: bool, most: int, high: int, low: int, stream: int, step: int, leaves: int
 ) -> tuple[bool, int]:
-    """Whether a value is no repeat, in which case it is remembered; and how many entries more."""
+    """Enter a value unless it is a repeat; return whether it is none, and how many entries were
+    added."""
     if once:
-        at = _entry(guard, high, low)
-        if at < 0:
+        index = _entry(guard, high, low)
+        if index < 0:
             _write(guard, high, low, leaves, 1 << stream)
             return True, 1
-        if guard[at].until <= step:
-            guard[at].streams = 0
-        if (guard[at].streams >> stream) & 1 == 1:
+        if guard[index].until <= step:
+            guard[index].streams = 0
+        if (guard[index].streams >> stream) & 1 == 1:
             return False, 0
-        guard[at].streams |= 1 << stream
-        guard[at].until = leaves
+        guard[index].streams |= 1 << stream
+        guard[index].until = leaves
         return True, 0
     split = _with_stream(high, stream)
     count, _ = _values(guard, split, low, step)
@@ -119,10 +120,11 @@ def admits(
 
 @kernel
 def copy_guard(old: Records, new: Records, step: int) -> int:
-    """Copy the entries that are not over; how many they are."""
+    """Copy the entries that have not expired; return how many there are."""
     count = 0
-    for at in range(len(old)):
-        if old[at].until > step:
-            _write(new, old[at].high, old[at].low, old[at].until, old[at].streams)
+    for index in range(len(old)):
+        entry = old[index]
+        if entry.until > step:
+            _write(new, entry.high, entry.low, entry.until, entry.streams)
             count += 1
     return count

@@ -1,529 +1,260 @@
-"""Objects whose values arrive piecemeal: what is stored of them, step by step.
+"""Observations that enter and leave the window of one partition, step by step.
 
-Observations stand in a list, oldest first, in which each knows the one before it of the same object
-(``older``). Objects (``kernels.incomplete.objects``) know their newest observation, their score,
-and the upper bound of what the score can still become, and stand in heaps by both. A window goes
-from step to step: first the observations of the step come in, then those leave whose time is over,
-then the answer is told, if it is due.
-
-**The answer** are the k objects of largest score; of equal scores the one whose newest value is
-later comes first, then the one with the smaller ``code``. Codes may be equal although objects
-differ (a code is the beginning of a long name): then all of those that might be the k-th are told,
-and whoever knows the names decides.
-
-**Certain** is an object whose score is above the (k + 1)-th largest bound: k others cannot overtake
-it any more.
-
-**Hidden** is an object of which older values were forgotten: that was done because it cannot reach
-the k best before they leave, nor can it overtake one of them. Until then its score is not known,
-and it takes part in nothing.
+At each step the observations of the step come in, then those leave whose time is over, then the
+answer is written, if it is due (``answers``).
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
-from crestline.core.sentinels import LONG_AGO
-from crestline.kernels.incomplete.combine import Rule, Terms, add_value, outlook
+from crestline.core.sentinels import LONG_AGO, NEVER
+from crestline.kernels.common.snapshot_buffer import SnapshotBuffer, append_snapshot
+from crestline.kernels.incomplete.answers import Answer, find_answer
+from crestline.kernels.incomplete.combine import ScoreRule, StreamSums
 from crestline.kernels.incomplete.guard import admits, seen_until
-from crestline.kernels.incomplete.objects import (
-    BOUND,
-    OTHERS,
-    SCORE,
-    SIZES,
-    STREAM,
+from crestline.kernels.incomplete.heaps import WAKE, release
+from crestline.kernels.incomplete.objects import find, new_object
+from crestline.kernels.incomplete.refresh import hide, new_sums, refresh
+from crestline.kernels.incomplete.sketches import sketch
+from crestline.kernels.incomplete.store import (
+    ACTIVE,
+    ARRIVING,
+    CHANGED,
+    COUNTED,
+    EMPTY_FROM,
+    GUARDED,
+    HEAD,
+    PASSED,
+    SHOWN,
+    TAIL,
     USED,
-    WAKE,
-    clear,
-    enter,
-    find,
-    give_back,
-    hold,
-    leading,
-    new_object,
-    release,
+    Arrivals,
+    ObjectQuery,
+    StoreArrays,
 )
-from crestline.kernels.incomplete.sketches import stamp
-from crestline.kernels.incomplete.sorted_lists import enlist, ranked_by_lists, strike
 from crestline.kernels.jit.tiers import kernel
-from crestline.kernels.uncertain.compact import NEVER, tell
-from crestline.types import Floats, Ints, Places, Records
-
-#: Further entries of ``meta``: the last step handled; the last step at which anything came in; the
-#: step from which on the window is empty; how many objects were shown; observations stand from HEAD
-#: to TAIL; entries of the guard; how many observations were counted; whether the answer may have
-#: changed; how many instances were kept when values were last forgotten; the streams heard of, as
-#: bits.
-(
-    DONE, ARRIVING, LAST, SHOWN, HEAD, TAIL, GUARDED, COUNTED, CHANGED, INSTANCES, ACTIVE,
-) = range(OTHERS, OTHERS + 11)  # fmt: skip
-#: How many entries there are, before those for the sizes of the streams' heaps.
-META = SIZES + STREAM
-OBSERVATION = np.dtype(
-    [
-        ("value", "f8"), ("leaves", "i8"), ("at", "i8"), ("slot", "i4"), ("older", "i4"),
-        ("stream", "i8"),
-    ]
-)  # fmt: skip
-#: Rows of the numbers that are told: score, upper bound, certain or not, time of the newest value,
-#: and beside the j-th object the j-th largest bound of any.
-NUMBERS = 5
-#: Entries of ``edge``: score and time of the k-th object shown, and the (k + 1)-th largest bound.
-KTH, KTH_TIME, RIVAL = range(3)
-
-#: Steps and counts of snapshots, ids, numbers, how much of these is filled.
-Told = tuple[Ints, Ints, Floats, Ints]
+from crestline.types import Ints, Records
 
 
-class Setting(NamedTuple):
-    """What is asked, and how the window moves: in panes, or at every arrival."""
+class _Arrival(NamedTuple):
+    """One observation that comes in."""
 
-    k: int
-    only_changes: bool
-    on_arrival: bool
-    #: Whether positions rather than times delimit the window; and whether there are times all the
-    #: same, which break ties.
-    counted: bool
-    dated: bool
-    length: int
-    width: int
-    slide: int
-    unbounded: bool
-    #: Whether objects are found in lists of streams, instead of a heap by score.
-    listed: bool
-    #: Whether what is forgotten is certain not to matter: then objects are hidden.
-    hides: bool
-
-
-class Arrivals(NamedTuple):
-    """Observations in the order in which they count."""
-
-    high: Ints
-    low: Ints
-    code: Ints
-    stream: Ints
-    value: Floats
-    #: Times, if there are any.
-    at: Ints
-    id: Ints
-
-
-def chosen(arrivals: Arrivals, places: Ints | slice) -> Arrivals:
-    """Some of the observations, contiguous in memory."""
-    return Arrivals._make(np.ascontiguousarray(field[places]) for field in arrivals)
-
-
-class Shown(NamedTuple):
-    """The latest answer: slots, ids and numbers."""
-
-    slot: Ints
-    id: Ints
-    numbers: Floats
-
-
-# -- what an object is worth ------------------------------------------------------------------
-
-
-@kernel
-def gather(
-    rule: Rule, meta: Ints, stored: Records, newest: int, step: int, count: Ints, total: Floats
-) -> int:
-    """The values, from the newest back, that are still in the window at a step, stream by stream;
-    how many they are."""
-    for x in range(len(count)):
-        count[x] = 0
-    found, i = 0, newest
-    while i >= meta[HEAD] and stored[i].leaves > step:
-        add_value(rule, count, total, stored[i].stream, stored[i].value)
-        found += 1
-        i = stored[i].older
-    return found
-
-
-@kernel
-def _note(meta: Ints, edge: Floats, score: float, latest: int, bound: float, other: float) -> None:
-    """An object has, or had, this score; its bound was the other one before: may that matter?"""
-    if score > edge[KTH] or (score == edge[KTH] and latest >= edge[KTH_TIME]):
-        meta[CHANGED] = 1
-    rival = edge[RIVAL]
-    if not ((bound < rival and other < rival) or (bound > rival and other > rival)):
-        meta[CHANGED] = 1
-
-
-@kernel
-def refresh(
-    setting: Setting, rule: Rule, order: Ints, weights: Floats, meta: Ints, edge: Floats,
-    stored: Records, objects: Records, lists: Records, heaps: Ints, table: Places, slot: int,
-    step: int, count: Ints, total: Floats,
-) -> None:  # fmt: skip
-    """Bring an object up to date after its values have changed; forget it if none is left, unless
-    it is shown: whoever compares answers must know it again."""
-    known = objects[slot].in_bounds >= 0
-    before = -np.inf
-    if known:
-        before = objects[slot].bound
-        _note(meta, edge, objects[slot].score, objects[slot].latest, before, before)
-    newest = objects[slot].newest
-    if gather(rule, meta, stored, newest, step, count, total) == 0:
-        objects[slot].newest = -1
-        if known:
-            _note(meta, edge, -np.inf, LONG_AGO, -np.inf, before)
-        take_out(setting, meta, edge, objects, lists, heaps, table, slot)
-        return
-    score, _, bound = outlook(rule, order, weights, count, total, meta[ACTIVE], objects[slot].seen)
-    latest = stored[newest].at
-    if objects[slot].hidden > step:
-        if known:
-            _note(meta, edge, -np.inf, LONG_AGO, -np.inf, before)
-            release(meta, heaps, objects, lists, SCORE, slot)
-            release(meta, heaps, objects, lists, BOUND, slot)
-        return
-    _note(meta, edge, score, latest, bound, before)
-    objects[slot].score = score
-    objects[slot].bound = bound
-    objects[slot].latest = latest
-    if setting.listed:
-        enlist(rule, meta, edge, heaps, objects, lists, slot, count, total)
-    else:
-        hold(meta, heaps, objects, lists, SCORE, slot)
-    hold(meta, heaps, objects, lists, BOUND, slot)
-
-
-@kernel
-def take_out(
-    setting: Setting, meta: Ints, edge: Floats, objects: Records, lists: Records, heaps: Ints,
-    table: Places, slot: int,
-) -> None:  # fmt: skip
-    """An object without values takes part in nothing any more."""
-    if setting.listed:
-        strike(meta, edge, heaps, objects, lists, slot)
-    release(meta, heaps, objects, lists, SCORE, slot)
-    release(meta, heaps, objects, lists, BOUND, slot)
-    if objects[slot].shown == 0:
-        release(meta, heaps, objects, lists, WAKE, slot)
-        give_back(meta, heaps, objects, table, slot)
-
-
-@kernel
-def hide(meta: Ints, heaps: Ints, objects: Records, lists: Records, slot: int, until: int) -> None:
-    """Values of the object were forgotten that are in the window until then."""
-    objects[slot].hidden = max(objects[slot].hidden, until)
-    hold(meta, heaps, objects, lists, WAKE, slot)
-
-
-# -- observations come and go -----------------------------------------------------------------
-
-
-@kernel
-def _is_repeat(
-    rule: Rule, meta: Ints, stored: Records, newest: int, seen: int, stream: int, step: int
-) -> bool:
-    """Whether the object has as many values on the stream as it can, of those that are stored."""
-    i = newest
-    if rule.once:
-        alive = i >= meta[HEAD] and stored[i].leaves > step
-        return bool(alive and (seen >> stream) & 1 == 1)
-    found = 0
-    while i >= meta[HEAD] and stored[i].leaves > step:
-        if stored[i].stream == stream:
-            found += 1
-        i = stored[i].older
-    return found >= rule.at_most
-
-
-@kernel
-def _step_of(setting: Setting, at: int) -> tuple[int, int]:
-    """The step at which an observation comes in, and the one at which it leaves."""
-    if setting.on_arrival:
-        step = at + 1 if setting.counted else at
-        return step, NEVER if setting.unbounded else step + setting.width
-    pane = at // setting.length
-    step = pane // setting.slide + 1
-    if setting.unbounded:
-        return step, NEVER
-    return step, (pane + setting.width) // setting.slide + 1
-
-
-@kernel
-def _let_go(
-    setting: Setting, rule: Rule, order: Ints, weights: Floats, meta: Ints, edge: Floats,
-    stored: Records, objects: Records, lists: Records, heaps: Ints, table: Places, step: int,
-    count: Ints, total: Floats,
-) -> None:  # fmt: skip
-    """Observations leave; objects that were hidden count again."""
-    while True:
-        if meta[HEAD] < meta[TAIL] and stored[meta[HEAD]].leaves <= step:
-            slot = stored[meta[HEAD]].slot
-            meta[HEAD] += 1
-        elif meta[SIZES + WAKE] > 0 and objects[heaps[WAKE, 0]].hidden <= step:
-            slot = heaps[WAKE, 0]
-            release(meta, heaps, objects, lists, WAKE, slot)
-        else:
-            break
-        if objects[slot].newest >= 0:
-            refresh(
-                setting, rule, order, weights, meta, edge, stored, objects, lists, heaps, table,
-                slot, step, count, total,
-            )  # fmt: skip
-
-
-# -- answers ----------------------------------------------------------------------------------
-
-
-@kernel
-def _tie(objects: Records, a: int, b: int) -> bool:
-    return bool(objects[a].score == objects[b].score and objects[a].latest == objects[b].latest)
-
-
-@kernel
-def _in_order(objects: Records, found: Ints, k: int) -> int:
-    """Put objects of equal score and time in the order of their codes; how many have to be told."""
-    start = 0
-    while start < len(found):
-        stop = start + 1
-        while stop < len(found) and _tie(objects, found[stop], found[start]):
-            stop += 1
-        if stop - start > 1:
-            _sort_codes(objects, found, start, stop - start)
-        start = stop
-    told = min(k, len(found))
-    while 0 < told < len(found) and _tie(objects, found[told], found[told - 1]):
-        if objects[found[told]].code != objects[found[told - 1]].code:
-            break
-        told += 1
-    return told
-
-
-@kernel
-def _sort_codes(objects: Records, found: Ints, start: int, size: int) -> None:
-    """Heap sort: there may be many."""
-    for turn in range(size // 2 + size - 1):
-        limit, at = size, size // 2 - 1 - turn
-        if at < 0:  # the heap stands: its largest goes to the end, again and again
-            limit, at = size // 2 + size - 1 - turn, 0
-            found[start], found[start + limit] = found[start + limit], found[start]
-        while True:
-            child = 2 * at + 1
-            if child >= limit:
-                break
-            code = objects[found[start + child]].code
-            if child + 1 < limit and objects[found[start + child + 1]].code > code:
-                child += 1
-                code = objects[found[start + child]].code
-            if code <= objects[found[start + at]].code:
-                break
-            found[start + at], found[start + child] = found[start + child], found[start + at]
-            at = child
-
-
-@kernel
-def look(
-    setting: Setting, rule: Rule, order: Ints, weights: Floats, meta: Ints, edge: Floats,
-    objects: Records, lists: Records, heaps: Ints, table: Places, shown: Shown,
-) -> tuple[bool, Shown]:  # fmt: skip
-    """Work out the answer; whether it is another than the one shown."""
-    k = setting.k
-    meta[CHANGED] = 0
-    if setting.listed:
-        found = ranked_by_lists(rule, order, weights, meta, edge, heaps, objects, lists, k,
-                                meta[ACTIVE])  # fmt: skip
-    else:
-        found = leading(meta, heaps, objects, lists, SCORE, k)
-    bounds = leading(meta, heaps, objects, lists, BOUND, k + 1)
-    rival = objects[bounds[k]].bound if len(bounds) > k else -np.inf
-    number = _in_order(objects, found, k)
-    changed = number != meta[SHOWN]
-    slots, ids, numbers = shown.slot, shown.id, shown.numbers
-    for j in range(number):
-        objects[found[j]].shown |= 2
-    for j in range(meta[SHOWN]):
-        slot = slots[j]
-        if objects[slot].shown == 1:
-            objects[slot].shown = 0
-            if objects[slot].newest < 0:
-                release(meta, heaps, objects, lists, WAKE, slot)
-                give_back(meta, heaps, objects, table, slot)
-    if len(ids) < number:
-        slots, ids = np.empty(2 * number, np.int64), np.empty(2 * number, np.int64)
-        numbers = np.empty((NUMBERS, 2 * number))
-        changed = True
-    for j in range(number):
-        slot = found[j]
-        objects[slot].shown = 1
-        score, bound = objects[slot].score, objects[slot].bound
-        sure = 1.0 if score > rival else 0.0
-        changed = (
-            changed
-            or slots[j] != slot
-            or numbers[0, j] != score
-            or numbers[1, j] != bound
-            or numbers[2, j] != sure
-        )
-        slots[j], ids[j] = slot, objects[slot].id
-        numbers[0, j], numbers[1, j], numbers[2, j] = score, bound, sure
-        numbers[3, j] = objects[slot].latest
-        numbers[4, j] = objects[bounds[j]].bound if j < len(bounds) else -np.inf
-    meta[SHOWN] = number
-    edge[RIVAL] = rival
-    edge[KTH] = edge[KTH_TIME] = -np.inf
-    if number >= k:
-        edge[KTH], edge[KTH_TIME] = numbers[0, number - 1], numbers[3, number - 1]
-    return changed, Shown(slots, ids, numbers)
-
-
-@kernel
-def pass_steps(
-    setting: Setting, rule: Rule, order: Ints, weights: Floats, meta: Ints, edge: Floats,
-    stored: Records, objects: Records, lists: Records, heaps: Ints, table: Places, until: int,
-    shown: Shown, told: Told, count: Ints, total: Floats,
-) -> tuple[Shown, Told]:  # fmt: skip
-    """Handle all steps up to ``until``."""
-    while True:
-        step = meta[ARRIVING] if meta[ARRIVING] > meta[DONE] else NEVER
-        if not setting.on_arrival and meta[LAST] > meta[DONE]:
-            due = meta[DONE] + 1
-            if setting.only_changes:
-                leaving = stored[meta[HEAD]].leaves if meta[HEAD] < meta[TAIL] else NEVER
-                if meta[SIZES + WAKE] > 0:
-                    leaving = min(leaving, objects[heaps[WAKE, 0]].hidden)
-                due = max(due, leaving)
-            step = min(step, due)
-        if step > until:
-            break
-        meta[DONE] = step
-        _let_go(
-            setting, rule, order, weights, meta, edge, stored, objects, lists, heaps, table, step,
-            count, total,
-        )  # fmt: skip
-        changed = False
-        if meta[CHANGED] > 0:
-            changed, shown = look(
-                setting, rule, order, weights, meta, edge, objects, lists, heaps, table, shown
-            )
-        if changed if setting.only_changes else meta[LAST] > step:
-            told = tell(step, shown.id, shown.numbers, meta[SHOWN], told)
-    meta[DONE] = max(meta[DONE], until)
-    _let_go(
-        setting, rule, order, weights, meta, edge, stored, objects, lists, heaps, table,
-        meta[DONE], count, total,
-    )  # fmt: skip
-    return shown, told
+    high: int
+    low: int
+    code: int
+    stream: int
+    value: float
+    #: The time that breaks ties, or the position.
+    time: int
+    id: int
+    #: The steps at which it comes in and leaves.
+    step: int
+    leaves: int
 
 
 @kernel
 def run(
-    setting: Setting, rule: Rule, terms: Terms, meta: Ints, edge: Floats, stored: Records,
-    objects: Records, lists: Records, heaps: Ints, table: Places, guard: Records, stamps: Ints,
-    arrivals: Arrivals, first: int, stop: int, until: int, shown: Shown, told: Told, refused: Ints,
-) -> tuple[Shown, Told, int]:  # fmt: skip
-    """Take in observations ``first`` to ``stop``, then handle all steps up to ``until``, or as many
-    as have been counted. Repeats are ``refused``: how many they are."""
-    order, weights = terms
+    query: ObjectQuery, store: StoreArrays, arrivals: Arrivals, first: int, stop: int, until: int,
+    answer: Answer, snapshots: SnapshotBuffer, refused: Ints,
+) -> tuple[Answer, SnapshotBuffer, int]:  # fmt: skip
+    """Take in observations ``first`` to ``stop``, then pass all steps up to ``until``.
+
+    Where observations are counted, all counted steps pass. The indices of repeats are written to
+    ``refused``. Returns the latest answer, the snapshots, and how many repeats there are.
+    """
+    meta = store.meta
     highs, lows, codes, streams, values, times, ids = arrivals
-    count = np.zeros(lists.shape[1], np.int64)
-    total = np.zeros(len(count))
+    sums = new_sums(store.heaps.lists.shape[1])
     repeats = 0
     for a in range(first, stop):
-        at = meta[COUNTED] if setting.counted else times[a]
-        step, leaves = _step_of(setting, at)
-        if step - 1 > meta[DONE]:
-            shown, told = pass_steps(
-                setting, rule, order, weights, meta, edge, stored, objects, lists, heaps, table,
-                step - 1, shown, told, count, total,
-            )  # fmt: skip
+        position = meta[COUNTED] if query.counted else times[a]
+        step, leaves = _steps_of(query, position)
+        if step - 1 > meta[PASSED]:
+            answer, snapshots = _pass_steps(query, store, step - 1, answer, snapshots, sums)
         if leaves <= step:  # between two windows
             meta[COUNTED] += 1
             continue
-        high, low, stream = highs[a], lows[a], streams[a]
-        if (meta[ACTIVE] >> stream) & 1 == 0:
-            meta[ACTIVE] |= 1 << stream
-            for slot in range(meta[USED]):  # what is missing on it may count
-                if objects[slot].id >= 0 and objects[slot].newest >= 0:
-                    refresh(
-                        setting, rule, order, weights, meta, edge, stored, objects, lists, heaps,
-                        table, slot, step - 1, count, total,
-                    )  # fmt: skip
-        slot = find(objects, table, high, low)
-        hidden, seen = LONG_AGO, 0
+        if (meta[ACTIVE] >> streams[a]) & 1 == 0:
+            _activate(query, store, streams[a], step, sums)
+        time = times[a] if query.dated else position
+        arrival = _Arrival(
+            highs[a], lows[a], codes[a], streams[a], values[a], time, ids[a], step, leaves
+        )
+        slot, seen = _admit(query, store, arrival)
         if slot < 0:
-            hidden, seen = seen_until(guard, rule.once, high, low, len(count), step)
-        if len(guard) > 0:
-            admitted, more = admits(guard, rule.once, rule.at_most, high, low, stream, step, leaves)
-            meta[GUARDED] += more
-        else:
-            admitted = slot < 0 or not _is_repeat(
-                rule, meta, stored, objects[slot].newest, objects[slot].seen, stream, step
-            )
-        if not admitted:
             refused[repeats] = a
             repeats += 1
             continue
-        if slot < 0:
-            slot = new_object(meta, heaps, objects, table, high, low, codes[a], ids[a])
-            objects[slot].seen = seen
-            if hidden > step and setting.hides:
-                hide(meta, heaps, objects, lists, slot, hidden)
-        newest = objects[slot].newest
-        if newest < meta[HEAD] or stored[newest].leaves <= step:
-            newest = -1
-            if seen == 0 and objects[slot].hidden <= step:
-                objects[slot].seen = 0  # it was gone, and is only here because it is shown
-        i = meta[TAIL]
-        meta[TAIL] += 1
-        stored[i].value = values[a]
-        stored[i].leaves = leaves
-        stored[i].at = times[a] if setting.dated else at
-        stored[i].slot = slot
-        stored[i].older = newest
-        stored[i].stream = stream
-        objects[slot].newest = i
-        objects[slot].seen |= 1 << stream
-        meta[LAST] = max(meta[LAST], leaves)
-        refresh(
-            setting, rule, order, weights, meta, edge, stored, objects, lists, heaps, table, slot,
-            step, count, total,
-        )  # fmt: skip
-        meta[COUNTED] += 1
-        meta[ARRIVING] = step
-        if len(stamps) > 0:
-            stamp(stamps, stream, high, low, leaves)
-    if setting.counted:
+        _append(store, arrival, slot, seen)
+        refresh(query, store, slot, step, sums)
+        if len(store.sketches) > 0:
+            sketch(store.sketches, arrival.stream, arrival.high, arrival.low, leaves)
+    if query.counted:
         until = meta[COUNTED]
-        if not setting.on_arrival:
-            until //= setting.length * setting.slide
-    if until > meta[DONE]:
-        shown, told = pass_steps(
-            setting, rule, order, weights, meta, edge, stored, objects, lists, heaps, table, until,
-            shown, told, count, total,
-        )  # fmt: skip
-    return shown, told, repeats
+        if not query.on_arrival:
+            until //= query.length * query.slide
+    if until > meta[PASSED]:
+        answer, snapshots = _pass_steps(query, store, until, answer, snapshots, sums)
+    return answer, snapshots, repeats
+
+
+# -- observations come in ---------------------------------------------------------------------
 
 
 @kernel
-def rebuild(
-    setting: Setting, rule: Rule, terms: Terms, meta: Ints, edge: Floats, stored: Records,
-    objects: Records, lists: Records, heaps: Ints, table: Places,
-) -> None:  # fmt: skip
-    """Find everything again from the observations, and from the keys, ids and marks of objects."""
-    order, weights = terms
-    changed = meta[CHANGED]
-    count = np.zeros(lists.shape[1], np.int64)
-    total = np.zeros(len(count))
+def _steps_of(query: ObjectQuery, position: int) -> tuple[int, int]:
+    """Return the step at which an observation comes in, and the one at which it leaves."""
+    if query.on_arrival:
+        step = position + 1 if query.counted else position
+        return step, NEVER if query.unbounded else step + query.width
+    pane = position // query.length
+    step = pane // query.slide + 1
+    if query.unbounded:
+        return step, NEVER
+    return step, (pane + query.width) // query.slide + 1
+
+
+@kernel
+def _activate(
+    query: ObjectQuery, store: StoreArrays, stream: int, step: int, sums: StreamSums
+) -> None:
+    """Add a stream. Every object is refreshed: its missing value there may count."""
+    meta, objects = store.meta, store.heaps.objects
+    meta[ACTIVE] |= 1 << stream
     for slot in range(meta[USED]):
-        clear(objects, slot)
-        enter(objects, table, slot)
-    for i in range(meta[TAIL]):
-        slot = stored[i].slot
-        stored[i].older = objects[slot].newest
-        objects[slot].newest = i
-    for slot in range(meta[USED]):
+        if objects[slot].id >= 0 and objects[slot].newest >= 0:
+            refresh(query, store, slot, step - 1, sums)
+
+
+@kernel
+def _admit(query: ObjectQuery, store: StoreArrays, arrival: _Arrival) -> tuple[int, int]:
+    """Return the slot of the observed object, -1 for a repeat; and the streams on which the guard
+    saw an object that is not stored."""
+    meta, heaps, guard, rule = store.meta, store.heaps, store.guard, query.rule
+    objects = heaps.objects
+    high, low, stream, step = arrival.high, arrival.low, arrival.stream, arrival.step
+    slot = find(objects, store.table, high, low)
+    hidden, seen = LONG_AGO, 0
+    if slot < 0:
+        hidden, seen = seen_until(guard, rule.once, high, low, heaps.lists.shape[1], step)
+    if len(guard) > 0:
+        admitted, entries = admits(
+            guard, rule.once, rule.at_most, high, low, stream, step, arrival.leaves
+        )
+        meta[GUARDED] += entries
+    else:
+        admitted = slot < 0 or not _is_repeat(
+            rule, meta, store.observations, objects[slot].newest, objects[slot].seen, stream, step
+        )
+    if not admitted:
+        return -1, seen
+    if slot < 0:
+        slot = new_object(meta, heaps, store.table, high, low, arrival.code, arrival.id)
+        objects[slot].seen = seen
+        if hidden > step and query.hides:
+            hide(heaps, slot, hidden)
+    return slot, seen
+
+
+@kernel
+def _is_repeat(
+    rule: ScoreRule, meta: Ints, observations: Records, newest: int, seen: int, stream: int,
+    step: int,
+) -> bool:  # fmt: skip
+    """Return whether the stored values of an object on a stream are as many as allowed."""
+    i = newest
+    if rule.once:
+        alive = i >= meta[HEAD] and observations[i].leaves > step
+        return bool(alive and (seen >> stream) & 1 == 1)
+    values = 0
+    while i >= meta[HEAD] and observations[i].leaves > step:
+        if observations[i].stream == stream:
+            values += 1
+        i = observations[i].older
+    return values >= rule.at_most
+
+
+@kernel
+def _append(store: StoreArrays, arrival: _Arrival, slot: int, seen: int) -> None:
+    """Store an observation as the newest of its object."""
+    meta, observations, objects = store.meta, store.observations, store.heaps.objects
+    newest = objects[slot].newest
+    if newest < meta[HEAD] or observations[newest].leaves <= arrival.step:
+        newest = -1
+        if seen == 0 and objects[slot].hidden <= arrival.step:
+            objects[slot].seen = 0  # it had left, and was stored only because it is shown
+    i = meta[TAIL]
+    meta[TAIL] += 1
+    observations[i].value = arrival.value
+    observations[i].leaves = arrival.leaves
+    observations[i].time = arrival.time
+    observations[i].slot = slot
+    observations[i].older = newest
+    observations[i].stream = arrival.stream
+    objects[slot].newest = i
+    objects[slot].seen |= 1 << arrival.stream
+    meta[EMPTY_FROM] = max(meta[EMPTY_FROM], arrival.leaves)
+    meta[COUNTED] += 1
+    meta[ARRIVING] = arrival.step
+
+
+# -- steps pass -------------------------------------------------------------------------------
+
+
+@kernel
+def _pass_steps(
+    query: ObjectQuery, store: StoreArrays, until: int, answer: Answer, snapshots: SnapshotBuffer,
+    sums: StreamSums,
+) -> tuple[Answer, SnapshotBuffer]:  # fmt: skip
+    """Pass all steps up to ``until`` and append the snapshots that are due."""
+    meta = store.meta
+    while True:
+        step = _next_step(query, store)
+        if step > until:
+            break
+        meta[PASSED] = step
+        _let_go(query, store, step, sums)
+        differs = False
+        if meta[CHANGED] > 0:
+            differs, answer = find_answer(query, store, answer)
+        if differs if query.only_changes else meta[EMPTY_FROM] > step:
+            snapshots = append_snapshot(snapshots, step, answer.id, answer.numbers, meta[SHOWN])
+    meta[PASSED] = max(meta[PASSED], until)
+    _let_go(query, store, meta[PASSED], sums)
+    return answer, snapshots
+
+
+@kernel
+def _next_step(query: ObjectQuery, store: StoreArrays) -> int:
+    """Return the next step at which a result may be due."""
+    meta, observations, heaps = store.meta, store.observations, store.heaps
+    passed = meta[PASSED]
+    step = meta[ARRIVING] if meta[ARRIVING] > passed else NEVER
+    if query.on_arrival or meta[EMPTY_FROM] <= passed:
+        return step
+    due = passed + 1
+    if query.only_changes:  # nothing changes before an observation leaves or an object wakes
+        leaving = observations[meta[HEAD]].leaves if meta[HEAD] < meta[TAIL] else NEVER
+        if heaps.size[WAKE] > 0:
+            leaving = min(leaving, heaps.objects[heaps.slot[WAKE, 0]].hidden)
+        due = max(due, leaving)
+    return min(step, due)
+
+
+@kernel
+def _let_go(query: ObjectQuery, store: StoreArrays, step: int, sums: StreamSums) -> None:
+    """Remove the observations that leave by a step; show objects that are hidden no longer."""
+    meta, observations, heaps = store.meta, store.observations, store.heaps
+    objects = heaps.objects
+    while True:
+        if meta[HEAD] < meta[TAIL] and observations[meta[HEAD]].leaves <= step:
+            slot = observations[meta[HEAD]].slot
+            meta[HEAD] += 1
+        elif heaps.size[WAKE] > 0 and objects[heaps.slot[WAKE, 0]].hidden <= step:
+            slot = heaps.slot[WAKE, 0]
+            release(heaps, WAKE, slot)
+        else:
+            break
         if objects[slot].newest >= 0:
-            refresh(
-                setting, rule, order, weights, meta, edge, stored, objects, lists, heaps, table,
-                slot, meta[DONE], count, total,
-            )  # fmt: skip
-        if objects[slot].hidden > meta[DONE]:
-            hide(meta, heaps, objects, lists, slot, objects[slot].hidden)
-    meta[CHANGED] = changed
+            refresh(query, store, slot, step, sums)

@@ -1,176 +1,190 @@
 """The objects of each stream in the order of their values, and the threshold algorithm over them.
 
-The list of a stream holds the objects that have a value on it, as a heap: they can be read one
-after the other, largest first, and a value comes or goes in O(log n). The *view* is a heap of
-objects by score: all that score more than its floor, or all objects if that is -inf. While it holds
-k objects, it knows the answer. When it has lost too many, the threshold algorithm of Fagin et al.
-fills it anew: it goes down all lists at once, and ends when an object that it has not met, with the
-values at which the lists have arrived, would score too little.
+The list of a stream is a heap of the objects with a value on it. It is read largest first, and a
+value comes or goes in O(log n). The *view* is a heap of objects by score: all that score more than
+its floor, or all objects if the floor is -inf. While it holds k objects, it has the answer. When it
+has lost too many, the threshold algorithm of Fagin et al. fills it again. The algorithm reads all
+lists in parallel. It stops when an object not met so far would score too little, given the values
+that the lists have reached.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from crestline.kernels.incomplete.combine import AVG, Rule, combined
-from crestline.kernels.incomplete.objects import (
-    SIZES,
+from crestline.kernels.incomplete.combine import ScoreRule, StreamSums, combined, stream_value
+from crestline.kernels.incomplete.heaps import (
     STREAM,
     VIEW,
+    Heaps,
     hold,
     leading,
     next_best,
     release,
 )
+from crestline.kernels.incomplete.store import (
+    ACTIVE,
+    FILLS,
+    FLOOR,
+    LISTED_OBJECTS,
+    StoreArrays,
+)
 from crestline.kernels.jit.tiers import kernel
-from crestline.types import Floats, Ints, Records
+from crestline.types import Floats, Ints
 
-#: Entries of ``edge``: the floor of the view, how many objects there are in any list, how often
-#: the view was filled.
-FLOOR, OBJECTS, FILLS = range(3, 6)
-#: The view holds so many objects more than twice the k asked for.
+#: The view is filled with this many objects more than twice k.
 _SPARE = 32
 
 
 @kernel
 def enlist(
-    rule: Rule, meta: Ints, edge: Floats, heaps: Ints, objects: Records, lists: Records, slot: int,
-    count: Ints, total: Floats,
-) -> None:  # fmt: skip
-    """Bring an object's places in the lists and in the view up to date."""
-    if objects[slot].lists == 0:
-        for x in range(len(count)):
-            lists[slot, x].place = -1
-        objects[slot].lists = 1
-        edge[OBJECTS] += 1
-    for x in range(len(count)):
-        if count[x] == 0:
-            release(meta, heaps, objects, lists, STREAM + x, slot)
+    rule: ScoreRule, meta: Ints, thresholds: Floats, heaps: Heaps, slot: int, sums: StreamSums
+) -> None:
+    """Update an object's positions in the lists and in the view."""
+    objects, lists = heaps.objects, heaps.lists
+    counts, totals = sums
+    if objects[slot].listed == 0:
+        for x in range(len(counts)):
+            lists[slot, x].position = -1
+        objects[slot].listed = 1
+        meta[LISTED_OBJECTS] += 1
+    for x in range(len(counts)):
+        if counts[x] == 0:
+            release(heaps, STREAM + x, slot)
             continue
-        value = total[x] / count[x] if rule.repeats == AVG else total[x]
-        if lists[slot, x].place < 0 or lists[slot, x].value != value:
+        value = stream_value(rule, counts[x], totals[x])
+        if lists[slot, x].position < 0 or lists[slot, x].value != value:
             lists[slot, x].value = value
-            hold(meta, heaps, objects, lists, STREAM + x, slot)
-    if objects[slot].score > edge[FLOOR] or edge[FLOOR] == -np.inf:
-        hold(meta, heaps, objects, lists, VIEW, slot)
+            hold(heaps, STREAM + x, slot)
+    floor = thresholds[FLOOR]
+    if objects[slot].score > floor or floor == -np.inf:
+        hold(heaps, VIEW, slot)
     else:
-        release(meta, heaps, objects, lists, VIEW, slot)
+        release(heaps, VIEW, slot)
 
 
 @kernel
-def strike(
-    meta: Ints, edge: Floats, heaps: Ints, objects: Records, lists: Records, slot: int
-) -> None:
-    """Take an object out of all lists and of the view."""
-    if objects[slot].lists == 0:
+def strike(meta: Ints, heaps: Heaps, slot: int) -> None:
+    """Remove an object from all lists and from the view."""
+    if heaps.objects[slot].listed == 0:
         return
-    for x in range(lists.shape[1]):
-        release(meta, heaps, objects, lists, STREAM + x, slot)
-    release(meta, heaps, objects, lists, VIEW, slot)
-    objects[slot].lists = 0
-    edge[OBJECTS] -= 1
+    for x in range(heaps.lists.shape[1]):
+        release(heaps, STREAM + x, slot)
+    release(heaps, VIEW, slot)
+    heaps.objects[slot].listed = 0
+    meta[LISTED_OBJECTS] -= 1
 
 
 @kernel
-def ranked_by_lists(
-    rule: Rule, order: Ints, weights: Floats, meta: Ints, edge: Floats, heaps: Ints,
-    objects: Records, lists: Records, k: int, active: int,
-) -> Ints:  # fmt: skip
-    """The k best objects and those equal to the last of them, best first."""
-    held = meta[SIZES + VIEW]
-    if held < k and held < edge[OBJECTS]:
-        _fill(rule, order, weights, meta, edge, heaps, objects, lists, 2 * k + _SPARE, active)
+def ranked_by_lists(rule: ScoreRule, store: StoreArrays, k: int) -> Ints:
+    """Return the k best objects and those equal to the last of them, best first."""
+    held = store.heaps.size[VIEW]
+    if held < k and held < store.meta[LISTED_OBJECTS]:
+        _fill(rule, store, 2 * k + _SPARE)
     elif held > 4 * (k + _SPARE):
-        _cut(meta, edge, heaps, objects, lists, 2 * k + _SPARE)
-    return leading(meta, heaps, objects, lists, VIEW, k)
+        _cut(store.thresholds, store.heaps, 2 * k + _SPARE)
+    return leading(store.heaps, VIEW, k)
 
 
 @kernel
-def _cut(
-    meta: Ints, edge: Floats, heaps: Ints, objects: Records, lists: Records, wanted: int
-) -> None:
-    """Keep about as many objects in the view as are wanted."""
-    best = leading(meta, heaps, objects, lists, VIEW, wanted + 1)
+def _cut(thresholds: Floats, heaps: Heaps, wanted: int) -> None:
+    """Keep about ``wanted`` objects in the view."""
+    objects = heaps.objects
+    best = leading(heaps, VIEW, wanted + 1)
     floor = objects[best[len(best) - 1]].score
     above = 0
     while above < len(best) and objects[best[above]].score > floor:
         above += 1
     if 2 * above < wanted or floor == -np.inf:
         return  # too many are equal
-    _empty(meta, heaps, objects)
-    edge[FLOOR] = floor
+    _empty(heaps)
+    thresholds[FLOOR] = floor
     for j in range(above):
-        hold(meta, heaps, objects, lists, VIEW, best[j])
+        hold(heaps, VIEW, best[j])
 
 
 @kernel
-def _empty(meta: Ints, heaps: Ints, objects: Records) -> None:
-    for j in range(meta[SIZES + VIEW]):
-        objects[heaps[VIEW, j]].in_view = -1
-    meta[SIZES + VIEW] = 0
+def _empty(heaps: Heaps) -> None:
+    """Remove all objects from the view."""
+    for j in range(heaps.size[VIEW]):
+        heaps.objects[heaps.slot[VIEW, j]].in_view = -1
+    heaps.size[VIEW] = 0
 
 
 @kernel
-def _fill(
-    rule: Rule, order: Ints, weights: Floats, meta: Ints, edge: Floats, heaps: Ints,
-    objects: Records, lists: Records, wanted: int, active: int,
-) -> None:  # fmt: skip
-    """The threshold algorithm: afterwards the view holds ``wanted`` objects, or all."""
-    _empty(meta, heaps, objects)
-    edge[FILLS] += 1
-    fill = int(edge[FILLS])
-    streams = lists.shape[1]
+def _fill(rule: ScoreRule, store: StoreArrays, wanted: int) -> None:
+    """Run the threshold algorithm: afterwards the view holds ``wanted`` objects, or all."""
+    meta, heaps = store.meta, store.heaps
+    objects = heaps.objects
+    _empty(heaps)
+    meta[FILLS] += 1
+    streams = heaps.lists.shape[1]
     waiting = np.empty(streams, np.int64)
     fringes = np.zeros((streams, 64), np.int64)
-    least, most = np.full(streams, np.inf), np.empty(streams)  # values at which lists have arrived
+    reached = np.full(streams, np.inf)  # the values that the lists have reached
     for x in range(streams):
-        waiting[x] = min(1, meta[SIZES + STREAM + x])
-    met = np.empty(64, np.int64)
-    found = depth = 0
-    check, threshold, ended = max(1, wanted // streams), -np.inf, False
+        waiting[x] = min(1, heaps.size[STREAM + x])
+    met, count = np.empty(64, np.int64), 0
+    depth, check, threshold, ended = 0, max(1, wanted // streams), -np.inf, False
     while not ended:
         ended = True
         depth += 1
         for x in range(streams):
             if waiting[x] == 0:
-                least[x] = -np.inf
+                reached[x] = -np.inf
                 continue
             ended = False
-            fringe = fringes[x]
-            slot, fringe, waiting[x] = next_best(
-                heaps, objects, lists, STREAM + x, meta[SIZES + STREAM + x], fringe, waiting[x]
-            )
+            slot, fringe, waiting[x] = next_best(heaps, STREAM + x, fringes[x], waiting[x])
             if len(fringe) > fringes.shape[1]:
-                wider = np.zeros((streams, len(fringe)), np.int64)
-                for y in range(streams):
-                    for j in range(fringes.shape[1]):
-                        wider[y, j] = fringes[y, j]
-                for j in range(waiting[x]):
-                    wider[x, j] = fringe[j]
-                fringes = wider
-            least[x] = lists[slot, x].value
-            if objects[slot].mark != fill:
-                objects[slot].mark = fill
-                if found == len(met):
-                    more = np.empty(2 * found, np.int64)
-                    for j in range(found):
-                        more[j] = met[j]
-                    met = more
-                met[found] = slot
-                found += 1
+                fringes = _widened(fringes, fringe, x, waiting[x])
+            reached[x] = heaps.lists[slot, x].value
+            if objects[slot].mark != meta[FILLS]:
+                objects[slot].mark = meta[FILLS]
+                met, count = _appended(met, count, slot)
         if depth >= check and not ended:
             check = depth + depth // 2 + 1
-            for x in range(streams):  # the most that an object can have which was not met
-                most[x] = max(least[x], rule.missing)
-            threshold = combined(rule, order, weights, active, most)
+            threshold = _most_unmet(rule, meta[ACTIVE], reached)
             above = 0
-            for j in range(found):
+            for j in range(count):
                 above += objects[met[j]].score > threshold
             if above >= wanted and threshold > -np.inf:
                 break
     if ended:
         threshold = -np.inf
-    edge[FLOOR] = threshold
-    for j in range(found):
+    store.thresholds[FLOOR] = threshold
+    for j in range(count):
         if objects[met[j]].score > threshold or ended:
-            hold(meta, heaps, objects, lists, VIEW, met[j])
+            hold(heaps, VIEW, met[j])
+
+
+@kernel
+def _widened(fringes: Ints, fringe: Ints, stream: int, count: int) -> Ints:
+    """Return the fringes of all streams with room for the longer one of ``stream``."""
+    wider = np.zeros((len(fringes), len(fringe)), np.int64)
+    for y in range(len(fringes)):
+        for j in range(fringes.shape[1]):
+            wider[y, j] = fringes[y, j]
+    for j in range(count):
+        wider[stream, j] = fringe[j]
+    return wider
+
+
+@kernel
+def _appended(slots: Ints, count: int, slot: int) -> tuple[Ints, int]:
+    """Return the slots with one more, in a larger array if need be, and how many they are."""
+    if count == len(slots):
+        larger = np.empty(2 * count, np.int64)
+        for j in range(count):
+            larger[j] = slots[j]
+        slots = larger
+    slots[count] = slot
+    return slots, count + 1
+
+
+@kernel
+def _most_unmet(rule: ScoreRule, active: int, reached: Floats) -> float:
+    """Return the most that an object can score that was met in no list."""
+    most = np.empty(len(reached))
+    for x in range(len(reached)):
+        most[x] = max(reached[x], rule.missing)
+    return combined(rule, active, most)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from crestline.kernels.certain.filters import reach
 from crestline.kernels.common.ascending import ascending
+from crestline.kernels.common.order import reach
 from crestline.kernels.jit.tiers import kernel
 from crestline.kernels.uncertain.compact import CHANCE, GROUP, RULE, Setting
 from crestline.kernels.uncertain.worlds import weigh

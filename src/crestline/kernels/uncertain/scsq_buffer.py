@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crestline.kernels.certain.filters import reach
+from crestline.kernels.common.order import reach
 from crestline.kernels.jit.tiers import kernel
 from crestline.kernels.uncertain.compact import (
     DONE,

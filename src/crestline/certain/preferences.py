@@ -1,0 +1,98 @@
+"""What a standing query ranks points by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+
+from crestline.core.errors import CrestlineError
+from crestline.kernels.certain.scoring import (
+    COSINE,
+    DISTANCE,
+    HAVERSINE,
+    WEIGHTED_DISTANCE,
+    WEIGHTED_SUM,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Distance:
+    """The nearest points first, by Euclid."""
+
+    point: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedDistance:
+    """As ``Distance``, with each squared difference multiplied by a weight."""
+
+    point: tuple[float, ...]
+    weights: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedSum:
+    """The largest weighted sum of the coordinates first."""
+
+    weights: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cosine:
+    """The smallest angle to a vector first. A point at the origin has none and is passed over."""
+
+    vector: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Haversine:
+    """The nearest points on earth first: two coordinates, latitude and longitude in degrees."""
+
+    point: tuple[float, float]
+
+
+Preference = Distance | WeightedDistance | WeightedSum | Cosine | Haversine
+
+
+def checked_preference(
+    preference: Preference, dimensions: int
+) -> tuple[int, Sequence[float], Sequence[float]]:
+    """Return the kind of a preference for ``kernels.certain.scoring``, its point and its weights;
+    refuse one that does not fit points of so many dimensions."""
+    ones = (1.0,) * dimensions
+    kind: int
+    if isinstance(preference, Distance):
+        kind, point, weight = DISTANCE, preference.point, ones
+    elif isinstance(preference, WeightedDistance):
+        kind, point, weight = WEIGHTED_DISTANCE, preference.point, preference.weights
+        if any(value < 0 for value in weight):
+            raise CrestlineError("the weights of a distance must not be negative")
+    elif isinstance(preference, WeightedSum):
+        kind, point, weight = WEIGHTED_SUM, ones, preference.weights
+    elif isinstance(preference, Haversine):
+        kind, point, weight = HAVERSINE, preference.point, ones
+        if dimensions != 2 or not abs(point[0]) <= 90:
+            raise CrestlineError(f"{preference} is no latitude and longitude in degrees")
+    else:
+        kind, point, weight = COSINE, preference.vector, ones
+        if not any(point):
+            raise CrestlineError("a vector of zeros has no direction")
+    for values in (point, weight):
+        if len(values) != dimensions or not all(map(isfinite, values)):
+            raise CrestlineError(
+                f"{preference} does not fit points of {dimensions} dimensions: it needs"
+                f" {dimensions} finite numbers"
+            )
+    return kind, point, weight
+
+
+__all__ = [
+    "Cosine",
+    "Distance",
+    "Haversine",
+    "Preference",
+    "WeightedDistance",
+    "WeightedSum",
+    "checked_preference",
+]

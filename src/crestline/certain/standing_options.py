@@ -1,0 +1,147 @@
+"""The configuration of standing queries: algorithm, corners of the grid, sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from crestline.certain.arrival_options import LARGE_WINDOW
+from crestline.certain.probable import candidate_limit
+from crestline.certain.query_grid import MOST_CELLS, suitable_resolution
+from crestline.core.errors import CrestlineError
+from crestline.kernels.certain.bands import PROBABLE, RELAXED, STRICT
+from crestline.kernels.certain.standing_table import (
+    BORN,
+    CANDIDATES,
+    DOMINATORS,
+    NO_FILTER,
+    NUMBER,
+    WIDTH,
+    Algorithm,
+    K,
+)
+from crestline.types import Floats, Ints
+
+#: Band and filter of each algorithm.
+ALGORITHMS = {
+    "SA": (STRICT, NO_FILTER),
+    "RA": (RELAXED, NO_FILTER),
+    "PA": (PROBABLE, NO_FILTER),
+    "SASF": (STRICT, STRICT),
+    "SARF": (STRICT, RELAXED),
+    "SAPF": (STRICT, PROBABLE),
+    "RASF": (RELAXED, STRICT),
+    "RARF": (RELAXED, RELAXED),
+    "RAPF": (RELAXED, PROBABLE),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StandingOptions:
+    """What is fixed when standing queries are built."""
+
+    dimensions: int
+    algorithm: str
+    #: Cells for each dimension; None: chosen.
+    resolution: int | None
+    buffer: int
+    gamma: float
+    error: float
+    additional: int
+
+    def __post_init__(self) -> None:
+        if self.algorithm not in ALGORITHMS:
+            known = ", ".join(ALGORITHMS)
+            raise CrestlineError(f"standing queries know {known}, not {self.algorithm}")
+        resolution = 1 if self.resolution is None else self.resolution
+        if self.dimensions < 1 or self.buffer < 1 or resolution < 1:
+            raise CrestlineError("dimensions, buffer and resolution must be at least 1")
+        if not 0 < self.error < 1 or self.gamma < 0 or self.additional < 0:
+            raise CrestlineError("error lies between 0 and 1, gamma and additional from 0 on")
+        if resolution**self.dimensions > MOST_CELLS:
+            raise CrestlineError(
+                f"{resolution} cells in each of {self.dimensions} dimensions are more than"
+                f" {MOST_CELLS:,}: choose a lower resolution"
+            )
+
+    @property
+    def band(self) -> int:
+        """The kind of the bands."""
+        return ALGORITHMS[self.algorithm][0]
+
+    @property
+    def filter(self) -> int:
+        """The kind of the filters."""
+        return ALGORITHMS[self.algorithm][1]
+
+    @property
+    def filtered(self) -> bool:
+        """Whether there are filters, and a buffer of recent records."""
+        return self.filter != NO_FILTER
+
+    def for_kernel(self, span: int) -> Algorithm:
+        """The same for ``take_records``; the buffer holds the records of ``span`` of time."""
+        return Algorithm(
+            self.band,
+            self.filter,
+            DOMINATORS + 1 if self.band == STRICT else BORN + 1,
+            DOMINATORS + 1 if self.filter == STRICT else NUMBER + 1,
+            float(self.gamma),
+            self.additional,
+            self.buffer,
+            span,
+        )
+
+    def corners(
+        self, low: float | Sequence[float], high: float | Sequence[float]
+    ) -> tuple[Floats, Floats]:
+        """The corners of the grid, as points."""
+        shape = (self.dimensions,)
+        first = np.broadcast_to(np.asarray(low, np.float64), shape).copy()
+        last = np.broadcast_to(np.asarray(high, np.float64), shape).copy()
+        if not (np.isfinite(first) & np.isfinite(last)).all() or (first >= last).any():
+            raise CrestlineError("low must lie below high, in every dimension")
+        return first, last
+
+    def require_window(self, k: int, window: int, timed: bool) -> None:
+        """Refuse a query whose window the shared buffer does not suit."""
+        if k < 1 or window < 1:
+            raise CrestlineError(f"k and window must be at least 1, not {k} and {window}")
+        if self.filtered and not timed and 2 * self.buffer - 1 > window:
+            raise CrestlineError(
+                f"the shared buffer of {self.buffer:,} records is too long for a window of"
+                f" {window:,}, of which it may hold half (Theorem 5.1 of Pripuzic et al.): build"
+                " StandingQueries with a smaller buffer"
+            )
+
+    def candidates(self, k: int, window: int, timed: bool) -> int:
+        """How many candidates a probable list has beside the k best."""
+        if PROBABLE not in (self.band, self.filter):
+            return 0
+        n = self.buffer if self.filtered else (LARGE_WINDOW if timed else window)
+        return candidate_limit(k, n, self.error)
+
+    def first_limits(self, k: int) -> tuple[float, float]:
+        """The limits of empty lists: a threshold (probable), or a size at which to prune."""
+        return (
+            -np.inf if self.band == PROBABLE else 4.0 * k,
+            -np.inf if self.filter == PROBABLE else 4.0 * k,
+        )
+
+    def wanted_resolution(self, active: Ints, now: int) -> int:
+        """The resolution for queries with these rows: cells half as wide as what they look at,
+        unless a resolution was asked for; ``now``, if that is not far from it."""
+        if self.resolution is not None:
+            return self.resolution
+        if not self.filtered and self.band != PROBABLE:
+            return 1
+        inside = float((active[:, K] + active[:, CANDIDATES]).mean())
+        among = self.buffer if self.filtered else max(1, int(active[:, WIDTH].mean()))
+        wanted = suitable_resolution(inside / among, self.dimensions)
+        near = now / 2 < wanted < 2 * now and len(active) > 1
+        return now if near else wanted
+
+
+__all__ = ["ALGORITHMS", "StandingOptions"]

@@ -1,0 +1,165 @@
+"""The grid over standing queries; see ``kernels.certain.standing``.
+
+Each cell has the queries that a point of the cell may still reach. When a query's threshold falls,
+it is entered into more cells at once; when it rises, cells are given up only when they are far too
+many.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crestline.kernels.certain.band_lists import lowered
+from crestline.kernels.certain.bands import PROBABLE
+from crestline.kernels.certain.scoring import (
+    DISTANCE,
+    VANISHING,
+    WEIGHTED_DISTANCE,
+    best_in_box,
+)  # fmt: skip
+from crestline.kernels.certain.standing_table import (
+    BAND,
+    BAND_LIMIT,
+    COVERED,
+    FILTER,
+    FILTER_LIMIT,
+    KIND,
+    LENGTH,
+    NO_FILTER,
+    SIZE,
+    START,
+    Grid,
+    K,
+    Queries,
+)  # fmt: skip
+from crestline.kernels.jit.tiers import kernel
+from crestline.types import Bools, Floats, Ints
+
+
+@kernel
+def _slice_of(edges: Floats, dimension: int, x: float) -> int:
+    low, high = 0, edges.shape[1]
+    while low < high:
+        middle = (low + high) >> 1
+        if edges[dimension, middle] <= x:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def cell_of(edges: Floats, points: Floats, row: int) -> int:
+    cell = 0
+    for i in range(points.shape[1]):
+        cell = cell * (edges.shape[1] + 1) + _slice_of(edges, i, points[row, i])
+    return cell
+
+
+@kernel
+def _reach_of(
+    table: Ints, point: Floats, weight: Floats, edges: Floats, q: int, i: int, threshold: float
+) -> tuple[int, int]:
+    """The first and last slice of dimension i in which a point may have a score from ``threshold``
+    on; for distances, a radius around the query."""
+    everything = 0, edges.shape[1]
+    kind = table[q, KIND]
+    if threshold == -np.inf or kind not in (DISTANCE, WEIGHTED_DISTANCE):
+        return everything
+    factor = weight[q, i] if kind == WEIGHTED_DISTANCE else 1.0
+    if factor == 0.0:
+        return everything
+    # Squares of what is small vanish: who is that near may still score the threshold.
+    radius = (max(0.0, -threshold) + VANISHING) / np.sqrt(factor) * (1.0 + 1e-12) + VANISHING
+    return _slice_of(edges, i, point[q, i] - radius), _slice_of(edges, i, point[q, i] + radius)
+
+
+@kernel
+def cover(
+    queries: Queries, grid: Grid, q: int, threshold: float, give_up: bool, low: Floats, high: Floats
+) -> None:
+    """Enter the query into every cell that may hold a point with a score from ``threshold`` on,
+    and with ``give_up`` into no other. ``low`` and ``high`` are room for a point."""
+    table, values, point, weight = queries
+    edges, count, members, entered, reach = grid
+    values[q, COVERED] = threshold
+    dimensions, last_slice = len(low), edges.shape[1]
+    # The block of cells that may be concerned, and the place in it, slice by slice.
+    first = np.empty(dimensions, np.int64)
+    last = np.empty(dimensions, np.int64)
+    for i in range(dimensions):
+        first[i], last[i] = _reach_of(table, point, weight, edges, q, i, threshold)
+        if give_up:
+            wanted_first, wanted_last = first[i], last[i]
+            first[i] = min(first[i], reach[0, q, i])
+            last[i] = max(last[i], reach[1, q, i])
+            reach[0, q, i], reach[1, q, i] = wanted_first, wanted_last
+        else:
+            reach[0, q, i] = min(first[i], reach[0, q, i])
+            reach[1, q, i] = max(last[i], reach[1, q, i])
+    place = first.copy()
+    kind, length = table[q, KIND], values[q, LENGTH]
+    while True:
+        cell = 0
+        for i in range(dimensions):
+            cell = cell * (last_slice + 1) + place[i]
+            low[i] = -np.inf if place[i] == 0 else edges[i, place[i] - 1]
+            high[i] = np.inf if place[i] == last_slice else edges[i, place[i]]
+        if give_up or not entered[cell, q]:
+            wanted = best_in_box(kind, point, weight, length, q, low, high) >= threshold
+            if wanted and not entered[cell, q]:
+                entered[cell, q] = True
+                members[cell, count[cell]] = q
+                count[cell] += 1
+            elif entered[cell, q] and not wanted:
+                leave_cell(count, members, entered, cell, q)
+        i = dimensions - 1
+        while i >= 0 and place[i] == last[i]:
+            place[i] = first[i]
+            i -= 1
+        if i < 0:
+            break
+        place[i] += 1
+
+
+@kernel
+def leave_cell(count: Ints, members: Ints, entered: Bools, cell: int, q: int) -> None:
+    entered[cell, q] = False
+    count[cell] -= 1
+    last = count[cell]
+    for i in range(last):
+        if members[cell, i] == q:
+            members[cell, i] = members[cell, last]
+            break
+
+
+@kernel
+def threshold_of(
+    table: Ints, values: Floats, filter_score: Floats, q: int, band: int, filter: int
+) -> float:
+    """The score below which a record cannot matter to the query now: PA's threshold, or the k-th
+    score of the filter, which decides on both attempts."""
+    if filter == NO_FILTER:
+        return float(values[q, BAND_LIMIT]) if band == PROBABLE else -np.inf
+    k = table[q, K]
+    if table[q, FILTER + SIZE] < k:
+        return -np.inf
+    return float(filter_score[table[q, FILTER + START] + k - 1])
+
+
+@kernel
+def wish_of(
+    table: Ints, values: Floats, band_score: Floats, filter_score: Floats, q: int, band: int,
+    filter: int,
+) -> tuple[float, float]:  # fmt: skip
+    """The threshold that cells are entered for, some way below the one that is needed, and the best
+    score in the list: so that the grid is not busy with every loss."""
+    threshold = threshold_of(table, values, filter_score, q, band, filter)
+    if filter == PROBABLE and threshold > -np.inf:
+        # What fills the filter's candidates too.
+        best = filter_score[table[q, FILTER + START]]
+        return min(threshold, values[q, FILTER_LIMIT]), best
+    if filter == NO_FILTER and threshold > -np.inf:
+        best = band_score[table[q, BAND + START]]
+        return lowered(threshold, best, threshold, 0.1), best
+    return threshold, np.inf

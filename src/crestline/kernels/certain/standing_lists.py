@@ -1,0 +1,147 @@
+"""The lists of standing queries: bands and filters, best first; see ``kernels.certain.standing``.
+
+Query q's list is ``table[q, of + SIZE]`` records from ``table[q, of + START]`` on, where ``of`` is
+BAND or FILTER: scores in one array, integers in the rows of another. Of two records with equal
+scores the later ranks first.
+
+Arrays come one by one here. These are the innermost functions, and numba counts references when
+it takes an array out of a tuple.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crestline.kernels.certain.band_lists import sift
+from crestline.kernels.certain.bands import RELAXED, STRICT
+from crestline.kernels.certain.standing_table import (
+    BAND,
+    BAND_LIMIT,
+    BORN,
+    DOMINATORS,
+    FILTER_LIMIT,
+    NUMBER,
+    SIZE,
+    START,
+    K,
+)  # fmt: skip
+from crestline.kernels.jit.tiers import kernel
+from crestline.types import Floats, Ints
+
+
+@kernel
+def place(
+    table: Ints, of: int, scores: Floats, ints: Ints, q: int, score: float, number: int
+) -> int:
+    """How many records of the list rank before such a record."""
+    start = table[q, of + START]
+    low, high = 0, table[q, of + SIZE]
+    while low < high:
+        middle = (low + high) >> 1
+        at = start + middle
+        if scores[at] > score or (scores[at] == score and ints[NUMBER, at] > number):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def put(
+    table: Ints, of: int, scores: Floats, ints: Ints, q: int, rank: int, score: float, number: int,
+    born: int, rows: int,
+) -> None:  # fmt: skip
+    """``rows`` of the integers are in use."""
+    at = table[q, of + START] + rank
+    end = table[q, of + START] + table[q, of + SIZE]
+    for i in range(end, at, -1):
+        scores[i] = scores[i - 1]
+    for row in range(rows):
+        for i in range(end, at, -1):
+            ints[row, i] = ints[row, i - 1]
+    scores[at], ints[NUMBER, at] = score, number
+    if rows > BORN:
+        ints[BORN, at] = born
+    if rows > DOMINATORS:
+        ints[DOMINATORS, at] = 0
+    table[q, of + SIZE] += 1
+
+
+@kernel
+def take(table: Ints, of: int, scores: Floats, ints: Ints, q: int, rank: int, rows: int) -> None:
+    table[q, of + SIZE] -= 1
+    at = table[q, of + START] + rank
+    end = table[q, of + START] + table[q, of + SIZE]
+    for i in range(at, end):
+        scores[i] = scores[i + 1]
+    for row in range(rows):
+        for i in range(at, end):
+            ints[row, i] = ints[row, i + 1]
+
+
+@kernel
+def _keep(scores: Floats, ints: Ints, at: int, to: int, rows: int) -> None:
+    scores[to] = scores[at]
+    for row in range(rows):
+        ints[row, to] = ints[row, at]
+
+
+@kernel
+def _drop_dominated_by(table: Ints, of: int, scores: Floats, ints: Ints, q: int, rank: int) -> None:
+    """Strict: count the record at ``rank`` as a dominator, and what dominates it."""
+    start, size, k = table[q, of + START], table[q, of + SIZE], table[q, K]
+    at = start + rank
+    number = ints[NUMBER, at]
+    for i in range(start, at):
+        ints[DOMINATORS, at] += ints[NUMBER, i] > number
+    stay = at if ints[DOMINATORS, at] >= k else at + 1
+    for i in range(at + 1, start + size):
+        ints[DOMINATORS, i] += ints[NUMBER, i] < number
+        if ints[DOMINATORS, i] < k:
+            if stay < i:
+                _keep(scores, ints, i, stay, DOMINATORS + 1)
+            stay += 1
+    table[q, of + SIZE] = stay - start
+
+
+@kernel
+def _prune(
+    table: Ints, of: int, scores: Floats, ints: Ints, q: int, rows: int, latest: Ints
+) -> None:
+    """Relaxed: drop what k later records that rank before it dominate."""
+    start, size = table[q, of + START], table[q, of + SIZE]
+    first = min(table[q, K], size)
+    for i in range(first):
+        latest[i] = ints[NUMBER, start + i]
+    latest[:first].sort()  # what is sorted is a heap
+    stay = start + first
+    for i in range(start + first, start + size):
+        number = ints[NUMBER, i]
+        if number > latest[0]:
+            if stay < i:
+                _keep(scores, ints, i, stay, rows)
+            stay += 1
+            sift(latest, first, number)
+    table[q, of + SIZE] = stay - start
+
+
+@kernel
+def tidy(
+    table: Ints, values: Floats, of: int, scores: Floats, ints: Ints, q: int, kind: int, rank: int,
+    gamma: float, most: int, rows: int, latest: Ints,
+) -> None:  # fmt: skip
+    """After a record was put at ``rank``: drop what the kind of list drops."""
+    limit = BAND_LIMIT if of == BAND else FILTER_LIMIT
+    k = table[q, K]
+    if kind == STRICT:
+        _drop_dominated_by(table, of, scores, ints, q, rank)
+    elif kind == RELAXED:
+        if table[q, of + SIZE] - k >= values[q, limit]:
+            _prune(table, of, scores, ints, q, rows, latest)
+            left = max(0, table[q, of + SIZE] - k)
+            values[q, limit] = max(left + 1.0, np.ceil((1.0 + gamma) * left))
+    else:
+        if table[q, of + SIZE] - k > most:
+            table[q, of + SIZE] -= 1
+        if table[q, of + SIZE] - k >= most:
+            values[q, limit] = scores[table[q, of + START] + table[q, of + SIZE] - 1]

@@ -1,0 +1,86 @@
+"""What expires next in the bands of standing queries; see ``kernels.certain.standing``."""
+
+from __future__ import annotations
+
+from crestline.core.sentinels import NEVER
+from crestline.kernels.certain.bands import PROBABLE
+from crestline.kernels.certain.standing_table import (
+    ACTIVE,
+    BAND,
+    BORN,
+    OLDEST,
+    SIZE,
+    START,
+    TIMED,
+    WIDTH,
+    K,
+)  # fmt: skip
+from crestline.kernels.jit.tiers import kernel
+from crestline.types import Ints
+
+
+@kernel
+def _push(heaps: Ints, which: int, size: int, due: int, q: int) -> int:
+    """A heap holds pairs (due, query), the least due first; returns the new size."""
+    child = size
+    while child > 0:
+        parent = (child - 1) >> 1
+        if heaps[which, 2 * parent] <= due:
+            break
+        heaps[which, 2 * child] = heaps[which, 2 * parent]
+        heaps[which, 2 * child + 1] = heaps[which, 2 * parent + 1]
+        child = parent
+    heaps[which, 2 * child], heaps[which, 2 * child + 1] = due, q
+    return size + 1
+
+
+@kernel
+def pop(heaps: Ints, which: int, size: int) -> int:
+    size -= 1
+    due, q = heaps[which, 2 * size], heaps[which, 2 * size + 1]
+    hole = 0
+    while True:
+        child = 2 * hole + 1
+        if child >= size:
+            break
+        if child + 1 < size and heaps[which, 2 * child + 2] < heaps[which, 2 * child]:
+            child += 1
+        if heaps[which, 2 * child] >= due:
+            break
+        heaps[which, 2 * hole] = heaps[which, 2 * child]
+        heaps[which, 2 * hole + 1] = heaps[which, 2 * child + 1]
+        hole = child
+    heaps[which, 2 * hole], heaps[which, 2 * hole + 1] = due, q
+    return size
+
+
+@kernel
+def _schedule(table: Ints, q: int, heaps: Ints, sizes: Ints) -> None:
+    """Note when the query's band loses a record next. Notes that have become wrong stay until they
+    come up; if they are too many, all are written again."""
+    if table[q, OLDEST] == NEVER:
+        return
+    which = table[q, TIMED]
+    if 2 * sizes[which] + 2 > heaps.shape[1]:
+        sizes[which] = 0
+        for other in range(len(table)):
+            alive = table[other, ACTIVE] == 1 and table[other, OLDEST] < NEVER
+            if alive and table[other, TIMED] == which and other != q:
+                due = table[other, OLDEST] + table[other, WIDTH]
+                sizes[which] = _push(heaps, which, sizes[which], due, other)
+    due = table[q, OLDEST] + table[q, WIDTH]
+    sizes[which] = _push(heaps, which, sizes[which], due, q)
+
+
+@kernel
+def note_oldest(table: Ints, ints: Ints, q: int, kind: int, heaps: Ints, sizes: Ints) -> None:
+    """The first of the records that matter when they expire: the answer's; all, if probable."""
+    start, watched = table[q, BAND + START], table[q, BAND + SIZE]
+    if kind != PROBABLE:
+        watched = min(watched, table[q, K])
+    oldest = NEVER
+    for i in range(start, start + watched):
+        oldest = min(oldest, ints[BORN, i])
+    if oldest != table[q, OLDEST]:
+        table[q, OLDEST] = oldest
+        _schedule(table, q, heaps, sizes)

@@ -1,0 +1,139 @@
+"""What kernels know of many standing queries; see ``kernels.certain.standing``.
+
+Kernels take the named tuples below and unpack what they need once, at entry.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from crestline.types import Bools, Floats, Ints
+
+#: Why ``take_records`` came back: all taken, or no room in a band, a filter or the output.
+FINISHED, BAND_FULL, FILTER_FULL, OUTPUT_FULL = range(4)
+#: The kind of a filter that is not there.
+NO_FILTER = -1
+
+#: Columns of ``Queries.table``: k, window, whether that is on time, candidates (probable lists),
+#: the first record that is seen, the birth of what expires first, whether there is such a query,
+#: what it computes; then the two lists, of which each has START, ROOM and SIZE.
+K, WIDTH, TIMED, CANDIDATES, SINCE, OLDEST, ACTIVE, KIND, BAND = range(9)
+START, ROOM, SIZE = range(3)
+FILTER = BAND + 3
+COLUMNS = FILTER + 3
+#: Columns of ``Queries.values``: what the cells are good for, the length of the vector, and of the
+#: lists the candidates that set off the next pruning (relaxed) or the threshold (probable).
+COVERED, LENGTH, BAND_LIMIT, FILTER_LIMIT = range(4)
+VALUES = 4
+#: Rows of a list's integers: numbers in the stream, births (number or time; bands only) and
+#: dominators (strict lists only).
+NUMBER, BORN, DOMINATORS = range(3)
+#: Entries of the cursor: the number of the buffer's first record, snapshots and records written,
+#: and how often a query looked at a record.
+HEAD, SNAPSHOTS, WRITTEN, TOUCHED = range(4)
+
+
+class Algorithm(NamedTuple):
+    """What is the same for all queries."""
+
+    #: Kinds of lists; see ``kernels.certain.bands``.
+    band: int
+    filter: int
+    #: How many rows of the lists' integers are in use.
+    band_rows: int
+    filter_rows: int
+    gamma: float
+    additional: int
+    #: How many records the buffer holds, and of how long a time.
+    most: int
+    span: int
+
+
+class Queries(NamedTuple):
+    """A row for each query."""
+
+    table: Ints
+    values: Floats
+    point: Floats
+    weight: Floats
+
+
+class Lists(NamedTuple):
+    """The bands or the filters of all queries, one after the other; each is sorted best first."""
+
+    score: Floats
+    ints: Ints
+
+
+class Grid(NamedTuple):
+    """Cells, and the queries that a point of a cell may reach.
+
+    ``edges[i]`` are the inner borders of dimension i. Cell c's queries are ``members[c,
+    :count[c]]``; ``entered[c, q]`` tells whether q is one of them. All cells of q lie from
+    ``reach[0, q, i]`` to ``reach[1, q, i]`` in dimension i.
+    """
+
+    edges: Floats
+    count: Ints
+    members: Ints
+    entered: Bools
+    reach: Ints
+
+
+class Buffer(NamedTuple):
+    """A ring of the latest records."""
+
+    point: Floats
+    time: Ints
+    cell: Ints
+
+
+class TimeOrder(NamedTuple):
+    """What expires next: a heap for the queries that count records, and one for those on time."""
+
+    heaps: Ints
+    sizes: Ints
+
+
+class Changes(NamedTuple):
+    """The queries whose answer has changed: ``marks[1 : 1 + marks[0]]``."""
+
+    changed: Bools
+    marks: Ints
+
+
+class Standing(NamedTuple):
+    """All that is known of standing queries."""
+
+    queries: Queries
+    band: Lists
+    filter: Lists
+    grid: Grid
+    buffer: Buffer
+    order: TimeOrder
+    changes: Changes
+
+
+class Points(NamedTuple):
+    """Records that arrive, with numbers from ``first`` on."""
+
+    point: Floats
+    time: Ints
+    first: int
+
+
+class Output(NamedTuple):
+    """Snapshots as (query, end, count), one after the other; their records' numbers and scores."""
+
+    snapshot: Ints
+    number: Ints
+    score: Floats
+
+
+class Scratch(NamedTuple):
+    """Room for what is computed on the way."""
+
+    terms: Floats
+    low: Floats
+    high: Floats
+    latest: Ints

@@ -1,0 +1,264 @@
+"""Whole windows, for the yardsticks: every record of the window is kept, every result recomputed.
+
+The yardsticks judge the other algorithms, so this shares nothing with them: plain NumPy and Python,
+no kernels, no panes, no other parts of operators.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from crestline.core import sound
+from crestline.core.batch import Batch
+from crestline.core.errors import CrestlineError
+from crestline.core.sentinels import LONG_AGO, NEVER
+from crestline.core.snapshots import Snapshots
+from crestline.types import Bools, Floats, Ints
+
+
+@dataclass(frozen=True, slots=True)
+class WindowEnds:
+    """Where windows end and what they hold, in times or positions; see ``core.window``."""
+
+    window: int | None
+    slide: int | None
+    timed: bool
+
+    def bounds(self, end: int) -> tuple[int, int]:
+        """The half-open range of times or positions that the window ending at ``end`` holds."""
+        shift = 1 if self.slide is None and self.timed else 0
+        low = LONG_AGO if self.window is None else end - self.window + shift
+        return low, end + shift
+
+    def first_end(self, at: int) -> int:
+        """The first window end after a record."""
+        if self.slide is None:
+            return at if self.timed else at + 1
+        return (at // self.slide + 1) * self.slide
+
+    def last_end(self, at: int) -> int:
+        """The last window end whose window still holds the record."""
+        if self.window is None:
+            return NEVER
+        if self.slide is None:
+            return at + self.window - 1 if self.timed else at + self.window
+        return (at + self.window) // self.slide * self.slide
+
+
+class WholeWindows(ABC):
+    """All records of the window, partition by partition; see ``core.operator.Operator``.
+
+    Invariant N1: every kept record is in the current or in a future window.
+    """
+
+    #: The arguments of ``__init__`` that a state holds.
+    CONFIGURATION: ClassVar[tuple[str, ...]] = ("k", "window", "slide", "only_changes")
+    #: Further columns of a record, with their dtypes.
+    COLUMNS: ClassVar[dict[str, type]] = {}
+
+    def __init__(
+        self, k: int, window: int | None, slide: int | None = None, *, only_changes: bool = False
+    ) -> None:
+        if k < 1:
+            raise CrestlineError(f"k must be at least 1, not {k}")
+        self.k, self.window, self.slide = k, window, slide
+        self.only_changes = only_changes
+        self.timed: bool | None = None
+        self.seen = 0
+        self.counts: dict[int, int] = {}
+        self.done: dict[int, int] = {}  # the last window end handled, by partition
+        self.shown: dict[int, int] = {}  # whether the partition's last snapshot held anything
+        self.latest: dict[int, Ints] = {}
+        dtypes = dict.fromkeys(("partition", "at", "tie", "id"), np.int64) | {"score": np.float64}
+        self.records: dict[str, Any] = {
+            name: np.empty(0, dtype) for name, dtype in (dtypes | self.COLUMNS).items()
+        }
+
+    @property
+    def ends(self) -> WindowEnds:
+        return WindowEnds(self.window, self.slide, bool(self.timed))
+
+    # -- records in ---------------------------------------------------------------------------
+
+    def observe(self, batch: Batch | Floats) -> Ints:
+        """Keep all records of a batch."""
+        batch = Batch.of(batch)
+        count = len(batch)
+        further = self._further_columns(batch)
+        self.timed = batch.times is not None
+        partition = np.zeros(count, np.int64)
+        if batch.partitions is not None:
+            partition = np.asarray(batch.partitions)
+        first = self.seen if batch.number_from is None else batch.number_from
+        ids = np.arange(first, first + count)
+        self.seen += count
+        added = {
+            "partition": partition, "at": self._positions(batch.times, partition),
+            "score": batch.scores, "tie": ids, "id": ids,
+        } | further  # fmt: skip
+        self.records = {name: np.append(old, added[name]) for name, old in self.records.items()}
+        return np.arange(count)
+
+    def _positions(self, times: Ints | None, partition: Ints) -> Ints:
+        """Times, or positions within partitions."""
+        if times is not None:
+            return np.asarray(times, np.int64)
+        at = np.empty(len(partition), np.int64)
+        for p in np.unique(partition).tolist():
+            members = np.flatnonzero(partition == p)
+            before = self.counts.get(p, 0)
+            at[members] = before + np.arange(len(members))
+            self.counts[p] = before + len(members)
+        return at
+
+    def _further_columns(self, batch: Batch) -> dict[str, Any]:
+        """The columns of ``COLUMNS`` for a batch."""
+        return {}
+
+    # -- windows out --------------------------------------------------------------------------
+
+    @abstractmethod
+    def _answer(self, inside: Ints) -> tuple[Ints, Floats | None]:
+        """The answer of the window that holds the records at these indices: indices, best first,
+        and probabilities where records are uncertain."""
+
+    def advance_gradually(self, to: int | None = None) -> Iterator[Snapshots]:
+        yield self.advance(to)
+
+    def advance(self, to: int | None = None) -> Snapshots:
+        """Report every window end up to and including ``to``."""
+        partitions: list[int] = []
+        ends: list[int] = []
+        answers: list[tuple[Ints, Floats | None]] = []
+        at = self.records["at"]
+        needed = np.zeros(len(at), np.bool_)
+        for p in np.unique(self.records["partition"]).tolist():
+            members = np.flatnonzero(self.records["partition"] == p)
+            limit = to if self.timed and to is not None else self.counts.get(p, 0)
+            for end in self._due(np.unique(at[members]), p, limit):
+                low, high = self.ends.bounds(end)
+                inside = members[(at[members] >= low) & (at[members] < high)]
+                if len(inside) or (self.only_changes and self.shown.get(p)):
+                    answers.append(self._answer(inside))
+                    self.shown[p] = len(answers[-1][0]) > 0
+                    partitions.append(p)
+                    ends.append(end)
+            self.done[p] = limit
+            needed[members] = at[members] >= self._needed_from(limit)
+        snapshots = self._snapshots(partitions, ends, answers)
+        self.latest.update({p: ids for p, _, ids, _ in snapshots})
+        self.records = {name: values[needed] for name, values in self.records.items()}
+        return snapshots
+
+    def _snapshots(
+        self, partitions: list[int], ends: list[int], answers: list[tuple[Ints, Floats | None]]
+    ) -> Snapshots:
+        indices = np.concatenate([np.empty(0, np.int64), *(top for top, _ in answers)])
+        probabilities = [chances for _, chances in answers if chances is not None]
+        return Snapshots.of(
+            np.array(partitions, np.int64),
+            np.array(ends, np.int64),
+            np.array([len(top) for top, _ in answers], np.int64),
+            self.records["id"][indices],
+            self.records["score"][indices],
+            np.concatenate([np.empty(0), *probabilities]) if self._uncertain else None,
+        )
+
+    #: Whether answers have probabilities.
+    _uncertain: ClassVar[bool] = False
+
+    def _due(self, at: Ints, p: int, limit: int) -> list[int]:
+        """Window ends of the partition after the last one handled, up to the limit."""
+        slide, window = self.slide, self.window
+        due: set[int] = set()
+        done = self.done.get(p)
+        for moment in at.tolist():
+            first = self.ends.first_end(moment)
+            if slide is None:  # one for each distinct time (or position) of a new record
+                due.add(first)
+            elif self.only_changes:  # a window changes only where a record comes or goes
+                due.add(first)
+                if window is not None:
+                    due.add(self.ends.last_end(moment) + slide)
+            else:
+                if done is not None:
+                    first = max(first, (done // slide + 1) * slide)
+                due.update(range(first, min(limit, self.ends.last_end(moment)) + 1, slide))
+        return sorted(end for end in due if end <= limit and (done is None or end > done))
+
+    def _needed_from(self, limit: int) -> int:
+        """Records from here on can be in a window after those up to ``limit``. A stream of changes
+        needs one slide more, to notice that a window became empty."""
+        earliest = self.ends.bounds(limit if self.slide is None else limit + 1)[0]
+        return earliest - (self.slide or 0) if self.only_changes else earliest
+
+    def top(self, partition: int = 0) -> Ints:
+        return self.latest.get(partition, np.empty(0, np.int64))
+
+    # -- ids, ties, state ---------------------------------------------------------------------
+
+    @property
+    def candidates(self) -> int:
+        return len(self.records["id"])
+
+    def ids(self) -> Ints:
+        ids: Ints = self.records["id"]
+        return ids
+
+    def rename(self, new_ids: Ints) -> None:
+        self.records["id"] = new_ids[self.records["id"]]
+
+    def set_ties(self, ties: Ints) -> None:
+        self.records["tie"] = ties[self.records["id"]]
+
+    def live_partitions(self) -> Bools | None:
+        """Every partition is remembered."""
+        return None
+
+    def keep_partitions(self, kept: Ints) -> None:
+        raise NotImplementedError
+
+    def notes(self) -> dict[str, Any]:
+        return {}
+
+    def state(self) -> dict[str, Any]:
+        configuration = {name: getattr(self, name) for name in self.CONFIGURATION}
+        pairs = {
+            name: np.array(list(getattr(self, name).items()), np.int64).reshape(-1, 2)
+            for name in ("counts", "shown", "done")
+        }
+        return configuration | {
+            "timed": self.timed, "seen": self.seen, "arrays": dict(self.records), "pairs": pairs
+        }  # fmt: skip
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        operator = cls(**{name: state[name] for name in cls.CONFIGURATION})
+        operator._restore(state)
+        return operator
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        self.timed, self.seen = state["timed"], state["seen"]
+        self.records = {name: state["arrays"][name] for name in self.records}
+        for name, pairs in state["pairs"].items():
+            sound.require(name in ("counts", "shown", "done"), f"pairs has {name}")
+            setattr(self, name, {int(p): int(n) for p, n in pairs})
+        sound.length("arrays", *self.records.values())
+        sound.numbers("score", self.records["score"])
+        sound.moments("at", self.records["at"])
+        if not self.timed:
+            known = set(self.records["partition"].tolist()) <= set(self.counts)
+            sound.require(known, "records of partitions that were not counted")
+
+    def _check(self) -> None:
+        for p, limit in self.done.items():
+            at = self.records["at"][self.records["partition"] == p]
+            assert (at >= self._needed_from(limit)).all(), ("N1", p)
+
+
+__all__ = ["WholeWindows", "WindowEnds"]
