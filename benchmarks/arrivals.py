@@ -9,17 +9,16 @@ counts.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from copy import deepcopy
 from functools import partial
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
 from benchmarks.arrivals_rivals import Rescan, SortedWindow, TunedRescan
 from benchmarks.arrivals_standing import Changes, standing
+from benchmarks.arrivals_streams import streams
 from benchmarks.arrivals_table import table
 from benchmarks.measure import Say, goal, machine, short, timed
 from crestline import certain
@@ -123,38 +122,6 @@ def contenders() -> dict[str, Make]:
         "rescan loop": Rescan,
         "tuned rescan": TunedRescan,
     }
-
-
-# -- the streams --------------------------------------------------------------------------------
-
-
-def streams(count: int, n: int, say: Say) -> dict[str, Floats]:
-    """At most that many scores of each kind, larger is better."""
-    rng = np.random.default_rng(1)
-    rising = np.arange(count, dtype=np.float64)
-    tooth = max(1, n // 8)
-    heights = np.repeat(rng.uniform(0.5, 1, count // tooth + 1), tooth)[:count]
-    found = {
-        "i.i.d.": rng.random(count),
-        "falling": rising[::-1].copy(),
-        "sawtooth": rising % tooth / tooth * heights,
-    }
-    named = os.environ.get("CRESTLINE_DATA")
-    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
-    folder = Path(named) if named else beside
-    trades = folder / "us_equity_trades_20131007_11.parquet"
-    stations = folder / "sensorscope_stbernard_2007.parquet"
-    if not (trades.is_file() and stations.is_file()):
-        say(f"real scores left out: no {trades.name} and {stations.name} in {folder}")
-        return found
-    import pyarrow.parquet as pq
-
-    table = pq.read_table(trades, columns=["price_decicents", "size"])
-    amount = table.column(0).to_numpy() / 10_000 * table.column(1).to_numpy()
-    heat = pq.read_table(stations, columns=["ambient_temp"]).column(0).to_numpy()
-    found["trades"] = np.ascontiguousarray(amount[:count], np.float64)
-    found["weather"] = np.ascontiguousarray(heat[~np.isnan(heat)][:count], np.float64)
-    return found
 
 
 # -- do they agree? -----------------------------------------------------------------------------
@@ -360,7 +327,7 @@ def run(
 def goals(
     cases: list[dict[str, Any]], many: dict[str, Any] | None, window: int
 ) -> list[dict[str, Any]]:
-    """What the figures should be."""
+    """Compare the figures with the goals."""
     speeds = {
         (one["stream"], one["k"]): {n: e["a_second"] for n, e in one["contenders"].items()}
         for one in cases

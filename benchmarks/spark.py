@@ -20,15 +20,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.measure import Say, columns, goal, goal_lines, machine, machine_line, short
+from benchmarks.measure import Say, goal, machine
+from benchmarks.spark_growth import SOME, asking, growth
 from benchmarks.spark_rivals import (
     CONTENDERS,
     OBVIOUS,
     PANES_FIRST,
-    STORES,
     Answer,
     Asked,
-    Formulation,
     collect,
     crestline_topk,
     prices,
@@ -43,9 +42,9 @@ from benchmarks.spark_stream import (
     in_order,
     measure,
     open_session,
-    setting,
     state_sizes,
 )
+from benchmarks.spark_table import table
 from benchmarks.trades import trades
 
 if TYPE_CHECKING:
@@ -53,9 +52,8 @@ if TYPE_CHECKING:
 
 ROWS, QUICK_ROWS, FILES, FILES_A_BATCH = 10_000_000, 1_000_000, 20, 2
 TURNS = 1
-#: Micro-batches of the contenders that copy every row a hundred times; of those that copy it ten
-#: times, and of the growth series.
-FEW, SOME = 3, 5
+#: Micro-batches of the contenders that copy every row a hundred times.
+FEW = 3
 #: The small stream on which answers are compared.
 CHECKED = {"rows": 20_000, "rate": 100, "symbols": 50, "files": 20}
 #: What "hardly changing" means: the least speed at slide 1 s as a share of that at slide 10 s.
@@ -140,7 +138,7 @@ def run(
     if "stages" in sections:
         result["stages"] = [_stages(case, stream, say) for case in cases]
     if "growth" in sections:
-        result["growth"] = _growth(stream, folder, quick, say)
+        result["growth"] = growth(stream, folder, quick, say)
     if "batch" in sections:
         result["batch"] = [
             _batch(case, stream, rows, turns, say) for case in cases if case.asked.slide == 10
@@ -161,10 +159,6 @@ def _session_facts(session: SparkSession) -> dict[str, str]:
         "state store": store.rpartition(".")[2],
         "Arrow rows a batch": session.conf.get("spark.sql.execution.arrow.maxRecordsPerBatch"),
     }
-
-
-def _asking(formulation: Formulation, asked: Asked) -> Plan:
-    return lambda frame: formulation(frame, asked)
 
 
 # -- contenders side by side --------------------------------------------------------------------
@@ -194,7 +188,7 @@ def _compare(case: Case, folder: Path, session: SparkSession, say: Say) -> dict[
 def _warm_up(stream: Stream, say: Say) -> None:
     for name, formulation in CONTENDERS.items():
         say(f"warming up (not counted): {name}")
-        measure(stream, _asking(formulation, Asked(10)), batches=FEW)
+        measure(stream, asking(formulation, Asked(10)), batches=FEW)
 
 
 def _case(
@@ -211,7 +205,7 @@ def _case(
             mine = name == "crestline"
             answer = measure(
                 small if name in OBVIOUS and slow else stream,
-                _asking(formulation, case.asked),
+                asking(formulation, case.asked),
                 batches=FEW if slow else SOME if name in OBVIOUS else None,
                 look=(lambda folder: state_sizes(stream.session, folder)) if mine else None,
             )
@@ -343,110 +337,8 @@ def _cut_plans(asked: Asked) -> dict[str, Plan]:
         ),
         "Arrow: move to Python": transferred,
         "Python: prune panes": pruned,
-        "shuffle, state, report": _asking(crestline_topk, asked),
+        "shuffle, state, report": asking(crestline_topk, asked),
     }
-
-
-# -- how cost grows -----------------------------------------------------------------------------
-
-
-def _growth(stream: Stream, folder: Path, quick: bool, say: Say) -> dict[str, list[dict[str, Any]]]:
-    session = stream.session
-
-    def steady(what: str, on: Stream, plan: Plan) -> dict[str, Any]:
-        say(f"growth: {what}")
-        found = measure(on, plan, batches=SOME)
-        return {"seconds": found.get("steady"), "state_bytes": found.get("state_bytes")}
-
-    def few(values: tuple[int, ...]) -> tuple[int, ...]:
-        return (values[0], values[-1]) if quick else values
-
-    series: dict[str, list[dict[str, Any]]] = {}
-    for by, name in ((False, ""), (True, ", by symbol")):
-        series[f"rows a micro-batch{name}"] = [
-            {"value": short(stream_rows)}
-            | steady(
-                f"micro-batches of {count} files{name}",
-                Stream(session, folder, count),
-                _asking(crestline_topk, Asked(10, by=by)),
-            )
-            for count in few((1, 2, 4))
-            for stream_rows in [_rows_of(folder, count)]
-        ]
-        series[f"k{name}"] = [
-            {"value": k}
-            | steady(f"k = {k}{name}", stream, _asking(crestline_topk, Asked(10, by=by, k=k)))
-            for k in few((1, 10, 100, 1_000))
-        ]
-    series["keys (slide 50 s)"] = [
-        {"value": short(count)} | steady(f"{count} keys", stream, _by_many(count))
-        for count in few((1, 500, 10_000, 100_000))
-    ]
-    series["queries in one plan"] = [
-        {"value": count} | steady(f"{count} queries", stream, _several(count))
-        for count in few((1, 4, 16))
-    ]
-    series["buckets of state, by symbol"] = [
-        {"value": count} | steady(f"{count} buckets", stream, _in_buckets(count))
-        for count in few((1, 4, 16, 64))
-    ]
-    by_symbol = Asked(10, by=True)
-    partitions = []
-    for count in few((1, 2, 8)):
-        with setting(session, {"spark.sql.shuffle.partitions": str(count)}):
-            plan = _asking(crestline_topk, by_symbol)
-            got = steady(f"{count} shuffle partitions", stream, plan)
-            partitions.append({"value": count} | got)
-    series["shuffle partitions, by symbol"] = partitions
-    for name, formulation in PANES_FIRST.items():
-        stores = []
-        for store, settings in STORES.items():
-            with setting(session, settings):
-                got = steady(f"{name}, state in {store}", stream, _asking(formulation, by_symbol))
-                stores.append({"value": store} | got)
-        series[f"state store of the rival {name!r}, by symbol"] = stores
-    return series
-
-
-def _rows_of(folder: Path, files: int) -> int:
-    import pyarrow.parquet
-
-    return files * int(pyarrow.parquet.read_metadata(min(folder.iterdir())).num_rows)
-
-
-def _by_many(count: int) -> Plan:
-    """By a made-up key, so that all else stays the same."""
-
-    def plan(frame: DataFrame) -> DataFrame:
-        from pyspark.sql import functions as F
-
-        keyed = frame.withColumn("key", F.pmod(F.xxhash64("ts"), F.lit(count)))
-        return crestline_topk(keyed, Asked(50, by=True, key="key"))
-
-    return plan
-
-
-def _several(count: int) -> Plan:
-    """Queries of different k and slide, named."""
-    ks, slides = (10, 5, 20, 50), (10, 5, 2, 1)
-    asked = [Asked(slides[(i + i // 4) % 4], k=ks[i % 4]) for i in range(count)]
-    text = "; ".join(f"CREATE QUERY q{i} AS {one.text}" for i, one in enumerate(asked))
-
-    def plan(frame: DataFrame) -> DataFrame:
-        from crestline.spark import topk
-
-        return topk(frame, text)
-
-    return plan
-
-
-def _in_buckets(count: int) -> Plan:
-    def plan(frame: DataFrame) -> DataFrame:
-        from crestline.spark import topk
-
-        return topk(frame, Asked(10, by=True).text, buckets=count)
-
-    return plan
 
 
 # -- the same as one bounded table --------------------------------------------------------------
@@ -460,7 +352,7 @@ def _batch(case: Case, stream: Stream, rows: int, turns: int, say: Say) -> dict[
             if name in OBVIOUS:
                 continue
             say(f"bounded, {case.name}: {name} (turn {turn + 1})")
-            took = batch_seconds(stream, _asking(formulation, case.asked))
+            took = batch_seconds(stream, asking(formulation, case.asked))
             seconds[name] = min(took, seconds.get(name, took))
     return {
         "name": case.name,
@@ -469,102 +361,4 @@ def _batch(case: Case, stream: Stream, rows: int, turns: int, say: Say) -> dict[
     }
 
 
-# -- shown --------------------------------------------------------------------------------------
-
-
-def table(result: dict[str, Any]) -> str:
-    """The measured figures as text."""
-    facts = ", ".join(f"{name} {value}" for name, value in result["session"].items())
-    parts = [
-        f"{short(result['rows'])} trades through Spark in micro-batches of"
-        f" {short(result['rows_a_batch'])} rows, window 100 s, k = 10. Seconds for a micro-batch:"
-        " 'first' is the first one of a new query (addBatch), 'steady' the median of all but the"
-        " first two (addBatch; goals are judged by it), 'trigger' the same with planning, logging"
-        " and commit (triggerExecution).",
-        machine_line(result["machine"]),
-        facts,
-    ]
-    parts += [_case_table(case) for case in result.get("cases", ())]
-    if "cases" in result:
-        parts += [goal_lines(result["goals"]), _state_table(result["cases"])]
-    if "stages" in result:
-        parts.append(_stage_table(result["stages"]))
-    parts += [_series_table(name, rows) for name, rows in result.get("growth", {}).items()]
-    parts += [_batch_table(case) for case in result.get("batch", ())]
-    return "\n\n".join(parts)
-
-
-def _case_table(case: dict[str, Any]) -> str:
-    mine = case["contenders"]["crestline"]
-    rows = [["contender", "first", "steady", "trigger", "M rows/s", "crestline is", "by trigger",
-             "state kB", "answer"]]  # fmt: skip
-    for name, entry in case["contenders"].items():
-        if "gave_up" in entry:
-            rows.append([name, *["-"] * 7, entry["gave_up"]])
-            continue
-        agrees = {True: "agrees", False: "DIFFERS", None: "(reads only)"}[entry["agrees"]]
-        scaled = entry.get("scaled_from_rows")
-        whole = case["contenders"]["reading only"]["rows_a_batch"]
-        rows.append(
-            [
-                name,
-                f"{entry['first']:.2f}",
-                f"{entry['steady']:.3f}",
-                f"{entry['steady_trigger']:.3f}",
-                f"{whole / entry['steady'] / 1e6:.2f}",
-                f"{entry['steady'] / mine['steady']:.2f} x",
-                f"{entry['steady_trigger'] / mine['steady_trigger']:.2f} x",
-                f"{entry['state_bytes'] / 1e3:.0f}",
-                agrees + (f", scaled from {short(scaled)} rows" if scaled else ""),
-            ]
-        )
-    return f"{case['name']} ({case['windows_compared']:,} windows compared)\n{columns(rows)}"
-
-
-def _state_table(cases: list[dict[str, Any]]) -> str:
-    rows = [["Crestline's state", "keys", "bytes", "bytes/key", "k H_C", "bytes per k H_C"]]
-    for case in cases:
-        state = case["state"]
-        rows.append(
-            [
-                case["name"],
-                state["keys"],
-                f"{state['bytes']:,}",
-                f"{state['bytes_a_key']:,.0f}",
-                f"{state['expected_records_a_key']:.1f}",
-                f"{state['bytes_an_expected_record']:.1f}",
-            ]
-        )
-    return columns(rows)
-
-
-def _stage_table(stages: list[dict[str, Any]]) -> str:
-    names = list(stages[0]["seconds"])
-    rows = [["seconds that a stage adds (share)", *(case["name"] for case in stages)]]
-    for name in names:
-        cells = [f"{case['added'][name]:.3f} ({case['shares'][name]:.0%})" for case in stages]
-        rows.append([name, *cells])
-    rows.append(["all", *(f"{sum(case['added'].values()):.3f}" for case in stages)])
-    return columns(rows)
-
-
-def _series_table(name: str, series: list[dict[str, Any]]) -> str:
-    rows: list[list[object]] = [[name, "steady seconds", "times the first", "state kB"]]
-    first = series[0]["seconds"]
-    for one in series:
-        if one["seconds"] is None:
-            rows.append([one["value"], "gave up", "-", "-"])
-            continue
-        ratio = f"{one['seconds'] / first:.2f} x" if first else "-"
-        state = f"{one['state_bytes'] / 1e3:.0f}"
-        rows.append([one["value"], f"{one['seconds']:.3f}", ratio, state])
-    return columns(rows)
-
-
-def _batch_table(case: dict[str, Any]) -> str:
-    rows = [[f"bounded, {case['name']}", "seconds", "M rows/s", "crestline is"]]
-    mine = case["seconds"]["crestline"]
-    for name, seconds in case["seconds"].items():
-        speed = case["million_rows_a_second"][name]
-        rows.append([name, f"{seconds:.2f}", f"{speed:.2f}", f"{seconds / mine:.2f} x"])
-    return columns(rows)
+__all__ = ["run", "table"]

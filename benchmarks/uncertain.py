@@ -28,7 +28,8 @@ from benchmarks.uncertain_rivals import Recompute, by_the_paper
 from crestline import uncertain
 from crestline.core.batch import Batch, Uncertainty
 from crestline.core.snapshots import Snapshots
-from crestline.kernels.uncertain import worlds
+from crestline.kernels.uncertain.closing import PK_TOPK, PT_K
+from crestline.kernels.uncertain.worlds import weigh_here
 from crestline.types import Floats
 from crestline.uncertain.synopsis import Synopsis
 
@@ -97,7 +98,7 @@ def full_windows(stream: Stream, k: int, window: int, names: tuple[str, ...]) ->
             continue
         known = deepcopy(found["SCSQBuffer"].operator)
         operator.merge(known)
-        operator._counts = known._counts.copy()
+        operator._by_partition["counts"] = known._by_partition["counts"].copy()
         found[name] = Ours(stream, operator, window)
     if "BS" in found:
         whole = found["BS"].operator
@@ -161,9 +162,7 @@ def _compact_set(stream: Stream, k: int, window: int) -> int:
     some = min(window, 8 * k + 256)
     best = np.argsort(-stream.scores[:window])[:some]
     none = np.full(some, -1)
-    depth, _ = worlds.weigh_here(
-        worlds.PK_TOPK, k, 0.0, np.ascontiguousarray(stream.chance[best]), none, none
-    )
+    depth, _ = weigh_here(PK_TOPK, k, 0.0, np.ascontiguousarray(stream.chance[best]), none, none)
     return int(depth)
 
 
@@ -205,7 +204,7 @@ def rules_case(window: int, k: int, turns: int) -> dict[str, Any]:
 
     def quick() -> None:
         none = np.zeros(window, np.int64)
-        _, ours["value"] = worlds.weigh_here(worlds.PT_K, k, 0.0, chance, rule, none)
+        _, ours["value"] = weigh_here(PT_K, k, 0.0, chance, rule, none)
 
     def slow() -> None:
         ours["by the paper"] = by_the_paper(chance, rule, k)

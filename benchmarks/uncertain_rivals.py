@@ -2,91 +2,70 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
-
 import numpy as np
 
+from crestline.core.sentinels import LONG_AGO
+from crestline.kernels.common.output import Report
 from crestline.kernels.jit.tiers import kernel
-from crestline.kernels.uncertain.compact import (
-    DONE,
-    LAST,
-    LEAVES,
-    List,
-    Setting,
-    Told,
-    copy,
+from crestline.kernels.uncertain.blocks import HEAD, TAIL, Blocks, insert, remove
+from crestline.kernels.uncertain.lists import LEAVES, RecordList, copy
+from crestline.kernels.uncertain.ranked import look, make_room
+from crestline.kernels.uncertain.steps import (
+    EMPTY_FROM,
+    STEP,
+    Shown,
+    SynopsisQuery,
+    add_due,
     next_step,
-    told_at,
-)
-from crestline.kernels.uncertain.ranked import (
-    BLOCKS,
-    HEAD,
-    TAIL,
-    Blocks,
-    insert,
-    look,
-    make_room,
-    more_blocks,
-    remove,
 )
 from crestline.types import Floats, Ints
 from crestline.uncertain import BS
-from crestline.uncertain.window import WindowPart
+from crestline.uncertain.window import WindowPartition
 
 
 @kernel
 def recompute_each(
-    setting: Setting, arrivals: List, steps: Ints, meta: Ints, window: List, blocks: Blocks,
-    shown_id: Ints, shown: Floats, told: Told,
-) -> tuple[List, Blocks, Ints, Floats, Told]:  # fmt: skip
+    query: SynopsisQuery, arrivals: RecordList, steps: Ints, meta: Ints, window: RecordList,
+    blocks: Blocks, shown: Shown, report: Report,
+) -> tuple[RecordList, Blocks, Shown, Report]:  # fmt: skip
     """The window stays sorted; the compact set and the answer are worked out at every record."""
-    af, ai = arrivals
-    f, i = window
-    slots, keys, sizes, order, edges = blocks
-    for at in range(len(steps)):
-        step = next_step(setting, steps[at], meta[DONE], meta[LAST], 0)
-        meta[DONE] = step
-        while meta[HEAD] < meta[TAIL] and i[LEAVES, meta[HEAD]] <= step:
-            remove(meta[HEAD], f, i, slots, keys, sizes, order, edges, meta)
+    for position in range(len(steps)):
+        step = next_step(query, steps[position], LONG_AGO, meta)
+        meta[STEP] = step
+        while meta[HEAD] < meta[TAIL] and window.ints[LEAVES, meta[HEAD]] <= step:
+            remove(meta[HEAD], window, blocks, meta)
             meta[HEAD] += 1
-        f, i = make_room(f, i, 1, slots, sizes, order, meta)
-        if meta[BLOCKS] + 2 > len(order):
-            slots, keys, sizes, order, edges = more_blocks(slots, keys, sizes, order, edges, 2)
+        window, blocks = make_room(window, blocks, 1, meta)
         slot = meta[TAIL]
-        copy(f, i, slot, af, ai, at)
+        copy(window, slot, arrivals, position)
         meta[TAIL] += 1
-        insert(slot, f, i, slots, keys, sizes, order, edges, meta)
-        meta[LAST] = ai[LEAVES, at]
-        changed, shown_id, shown = look(setting, f, i, slots, sizes, order, meta, shown_id, shown)
-        told = told_at(setting, step, changed, shown_id, shown, meta, told)
-    return (f, i), (slots, keys, sizes, order, edges), shown_id, shown, told
+        insert(slot, window, blocks, meta)
+        meta[EMPTY_FROM] = arrivals.ints[LEAVES, position]
+        changed, shown = look(query, window, blocks, shown, meta)
+        report = add_due(query, step, changed, shown, meta, report)
+    return window, blocks, shown, report
 
 
-class _EachTime(WindowPart):
-    def run(self, setting: Setting, arrivals: List, steps: Ints, until: int, told: Told) -> Told:
-        self.lists["window"], self._blocks, self.shown_id, self.shown, told = recompute_each(
-            setting, arrivals, steps, self.meta, self.lists["window"], self._blocks, self.shown_id,
-            self.shown, told,
+class _EachTime(WindowPartition):
+    def run(
+        self, query: SynopsisQuery, arrivals: RecordList, steps: Ints, until: int, report: Report
+    ) -> Report:
+        self.lists["window"], self._blocks, self.shown, report = recompute_each(
+            query, arrivals, steps, self.meta, self.lists["window"], self._blocks, self.shown,
+            report,
         )  # fmt: skip
-        return told
+        return report
 
 
 class Recompute(BS):
     """BS without its shortcut: nothing is ever taken for unchanged."""
 
-    part = _EachTime
+    partition_type = _EachTime
 
     @classmethod
     def from_full(cls, full: BS) -> Recompute:
         """One that goes on from a full window."""
-        other = cls(full.k, full.window, full.slide, only_changes=full.only_changes)
-        other._timed, other.seen, other._closed = full._timed, full.seen, full._closed
-        other._counts, other._last = full._counts.copy(), full._last.copy()
-        for part in full._parts:
-            fresh = _EachTime()
-            fresh.__dict__.update(deepcopy(part.__dict__))
-            other._parts.append(fresh)
-        return other
+        return cls.from_state(full.state())
 
 
 @kernel

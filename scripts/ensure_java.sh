@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Sees to a Java that Spark can use (17 or later): finds it, or installs it where that is possible
+# Provides a Java that Spark can use (17 or later): finds it, or installs it where that is possible
 # and allowed, or says exactly what to install. The in-process engine needs no Java, so a missing
 # one is a message and not a failure.
 # CRESTLINE_INSTALL_JAVA=no keeps this script from installing anything.

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Makes the virtual environment $1; on failure nothing half-made stays behind.
+# Creates the virtual environment $1. After a failure nothing unfinished stays behind.
 set -euo pipefail
 
 venv=$1
 python=$("$(dirname "$0")/find_python.sh")
 version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 
-# A .venv without a working Python (moved clone, upgraded system) is made anew.
+# A .venv without a working Python (moved clone, upgraded system) is created again.
 rm -rf "$venv"
 echo "Making a virtual environment in $venv with $python (Python $version)"
 if ! log=$("$python" -m venv "$venv" 2>&1); then

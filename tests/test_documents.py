@@ -50,7 +50,7 @@ OTHERS = {".", "pip", "spark-submit", "venv-pack", ".venv/bin/pre-commit"}
 NOT_RUN = "not run"
 #: What the documents name and others define, or a reader makes.
 ELSEWHERE = {
-    *("numpy.max", "ruff format", "reproduce_failure", "NUMBA_DISABLE_JIT", "make", "sqlglot"),
+    *("numpy.max", "ruff format", "reproduce_failure", "NUMBA_DISABLE_JIT", "make"),
     *("certain/foo.py", "kernels/foo.py", "docs/algorithms/foo.md", ".venv", "crestline-demo"),
     *("SparkSession", "StreamingQueryListener", "checkpointLocation", "spark-defaults.conf"),
     *("inputRowsPerSecond", "processedRowsPerSecond", "durationMs", "stateOperators"),

@@ -3,7 +3,7 @@
 The documents are read in two places: where the sources are, and in the site. In the former a link
 such as ``../README.md`` leads out of docs/, which MkDocs cannot follow. So whatever is reached by
 such links is added to the site under ``project/`` and its path in the repository, and the links of
-all pages are written anew to where things are in the site. Markdown becomes a page, pictures and
+all pages are rewritten to where things are in the site. Markdown becomes a page, pictures and
 notebooks are copied, and other texts become a page that shows them.
 """
 
@@ -58,7 +58,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     root, here = _root(config), _repository_path(page.file, config)
     folder = posixpath.dirname(page.file.src_uri)
 
-    def anew(match: re.Match[str]) -> str:
+    def rewritten(match: re.Match[str]) -> str:
         target, hash_sign, anchor = match[0].partition("#")
         found = _resolved(target, here, root)
         if found is None:
@@ -67,9 +67,9 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
     pieces, after = [], 0
     for code in CODE.finditer(markdown):
-        pieces += [TARGET.sub(anew, markdown[after : code.start()]), code[0]]
+        pieces += [TARGET.sub(rewritten, markdown[after : code.start()]), code[0]]
         after = code.end()
-    return "".join([*pieces, TARGET.sub(anew, markdown[after:])])
+    return "".join([*pieces, TARGET.sub(rewritten, markdown[after:])])
 
 
 def _root(config: MkDocsConfig) -> Path:

@@ -12,7 +12,7 @@ from math import log2
 from typing import Any
 
 from papers.chen_multi.example import EXPECTED
-from papers.chen_multi.experiments import ORDER
+from papers.chen_multi.sizes import ORDER
 from papers.reproduction import agreement, judged, values_by
 
 CLAIMS = EXPECTED["claims"]

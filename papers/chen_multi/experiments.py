@@ -17,115 +17,25 @@ CPU time is that of the process, compilation is over.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from statistics import fmean as mean
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from papers.chen_multi import stream as streams
 from papers.chen_multi.replay import queued, replay
+from papers.chen_multi.sizes import DEFAULTS, ORDER, FigurePoint, Size
 from papers.chen_multi.stream import SECOND, WIDTH, Stream, demands
 from papers.chen_multi.walk import walk, walk_with_rules
+from papers.reproduction import Say
 
-import crestline
 from crestline.core.batch import Batch
 from crestline.core.specs import QuerySpec
 from crestline.sharing import PLANS, Demand, Execution, Schedule, SharedAgenda
 from crestline.types import Floats, Ints
 from crestline.uncertain.shared import SharedWorlds
-
-Say = Callable[[str], None]
-#: In the order of the claim: the dearest first.
-ORDER = ("NS", "IN", "INCO", "GREEDY", "DP")
-
-
-@dataclass(frozen=True, slots=True)
-class FigurePoint:
-    """One point of a figure: x queries, k from ``ks``; n records a window, or of several streams
-    ``n`` = N w records."""
-
-    kind: str = "synthetic"
-    x: int = 20
-    n: int = 10_000
-    ks: tuple[int, int] = (2, 100)
-    queries: str = "uu"
-    streams: int = 0
-
-    @property
-    def w(self) -> int:
-        return self.n // self.streams if self.streams else 0
-
-
-#: The defaults of section 10.1.
-DEFAULTS = {
-    "synthetic": FigurePoint(),
-    "icebergs": FigurePoint("icebergs"),
-    "streams": FigurePoint("streams", n=100 * 100, ks=(2, 20), streams=100),
-    "seismic": FigurePoint("seismic", n=16 * 1000, ks=(2, 5), streams=16),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Size:
-    """How large the experiments are."""
-
-    #: Sets of queries a point, and those that the engine runs; rounds of timing of walks and of the
-    #: engine; seconds of stream that the engine is timed over, seconds that are replayed.
-    sets: int = 4
-    engine_sets: int = 2
-    rounds: int = 4
-    engine_rounds: int = 3
-    seconds: int = 40
-    horizon: int = 600
-    x: tuple[int, ...] = (10, 20, 40, 60, 80, 100)
-    n: tuple[int, ...] = (2_000, 4_000, 6_000, 8_000, 10_000)
-    k: tuple[int, ...] = (200, 600, 1_000)
-    few_x: tuple[int, ...] = (10, 20, 40)
-    few_n: tuple[int, ...] = (2_000, 6_000, 10_000)
-    few_k: tuple[int, ...] = (200, 400, 600)
-    several: tuple[int, ...] = (20, 60, 100)
-    several_k: tuple[int, ...] = (20, 60, 100)
-    several_w: tuple[int, ...] = (20, 60, 100)
-    seismic_n: tuple[int, ...] = (8, 12, 16)
-    seismic_w: tuple[int, ...] = (200, 600, 1_000)
-    #: Windows are divided by it; 1: the paper's.
-    shrink: int = 1
-    #: Sets for what is only planned, by distribution and number of queries.
-    planned_sets: int = 300
-    planned_x: tuple[int, ...] = (10, 20, 40, 60, 80, 100)
-    frequencies: tuple[int, ...] = (10_000, 20_000, 30_000, 40_000)
-    planning_sets: int = 20
-    exact_queries: int = 8
-    exact_window: int = 300
-    #: The latency of the engine: sets of queries, and seconds of stream that it is followed for.
-    latency_sets: int = 2
-    latency_seconds: int = 200
-
-
-SIZES = {
-    "quick": Size(
-        sets=2, engine_sets=1, rounds=2, engine_rounds=1, seconds=20, horizon=200, x=(10, 20, 40),
-        n=(2_000, 10_000), k=(200, 400), few_x=(10, 20), few_n=(2_000, 10_000), few_k=(200,),
-        several=(20, 100),        several_w=(20, 100), several_k=(20, 40),
-        seismic_n=(8, 16), seismic_w=(200, 1_000), shrink=5, planned_sets=60,
-        frequencies=(10_000, 20_000), planning_sets=2, latency_sets=1, latency_seconds=80,
-    ),
-    "default": Size(),
-    "full": Size(
-        sets=10, engine_sets=3, rounds=5,
-        engine_rounds=4, seconds=60, horizon=3_600, x=tuple(range(10, 101, 10)),
-        few_x=tuple(range(10, 101, 10)), k=(200, 400, 600, 800, 1_000),
-        few_k=(200, 400, 600, 800, 1_000),
-        few_n=(2_000, 4_000, 6_000, 8_000, 10_000), several=(20, 40, 60, 80, 100),
-        several_k=(20, 40, 60, 80, 100), several_w=(20, 40, 60, 80, 100),
-        seismic_n=(8, 10, 12, 14, 16), seismic_w=(200, 400, 600, 800, 1_000), planned_sets=2_000,
-        planning_sets=50, latency_sets=10, latency_seconds=3_600,
-    ),
-}  # fmt: skip
-
 
 # -- one point ------------------------------------------------------------------------------------
 
@@ -460,120 +370,6 @@ def seismic(size: Size, say: Say) -> dict[str, Any] | None:
         say("seismic: skipped, as the recording is not at hand")
         return None
     return found
-
-
-# -- plans ----------------------------------------------------------------------------------------
-
-
-def plans(size: Size, say: Say) -> list[dict[str, Any]]:
-    """Planned costs of many sets of queries: GREEDY against DP, NS against DP."""
-    found = []
-    cases = [("uu", (2, 100)), ("ug", (2, 100)), ("gu", (2, 100)), ("gg", (2, 100)), ("uu", (2, 5))]
-    for kind, ks in cases:
-        say(f"plans: {kind}, k from {ks[0]} to {ks[1]}")
-        for x in size.planned_x:
-            greedy, unshared, within = [], [], []
-            for seed in range(size.planned_sets):
-                asked = demands(kind, x, ks, seed)
-                cost = {name: PLANS[name](asked).cost for name in ("NS", "IN", "GREEDY", "DP")}
-                greedy.append(float(cost["GREEDY"] / cost["DP"]))
-                unshared.append(float(cost["NS"] / cost["DP"]))
-                within.append(float(cost["IN"] / cost["DP"]))
-            found.append(
-                {"queries": kind, "ks": list(ks), "x": x, "sets": len(greedy),
-                 "greedy": mean(greedy), "greedy_most": max(greedy),
-                 "equal": mean(ratio == 1.0 for ratio in greedy),
-                 "ns": mean(unshared), "ns_least": min(unshared), "in": mean(within),
-                 "ns_reaches_log2": mean(ratio >= np.log2(x) for ratio in unshared)}
-            )  # fmt: skip
-    return [{name: _plain(value) for name, value in one.items()} for one in found]
-
-
-def _plain(value: Any) -> Any:
-    return float(value) if isinstance(value, np.floating) else value
-
-
-def planning(size: Size, say: Say) -> list[dict[str, Any]]:
-    """Figure 17: CPU seconds that planning takes, for larger and larger frequencies."""
-    say(f"planning: f up to {max(size.frequencies):,}")
-    taken: dict[tuple[int, str], list[float]] = {}
-    optimal = dict.fromkeys(size.frequencies, 0)
-    for seed in range(size.planning_sets):
-        for most in size.frequencies:  # in turn, as with walks
-            rng = np.random.default_rng(seed)
-            f, k = rng.integers(1, most + 1, 20).tolist(), rng.integers(2, 101, 20).tolist()
-            asked = [Demand(f"q{i}", *pair) for i, pair in enumerate(zip(f, k, strict=True))]
-            for name in ("DP", "GREEDY"):
-                times = []
-                for _ in range(3):
-                    began = time.process_time()
-                    made = PLANS[name](asked)
-                    times.append(time.process_time() - began)
-                taken.setdefault((most, name), []).append(min(times))
-                optimal[most] += name == "DP" and not made.note
-    return [
-        {"most": most, "sets": size.planning_sets, "optimal": int(optimal[most])}
-        | {name: mean(taken[most, name]) for name in ("DP", "GREEDY")}
-        | {f"{name}_most": max(taken[most, name]) for name in ("DP", "GREEDY")}
-        for most in size.frequencies
-    ]
-
-
-# -- exactness ------------------------------------------------------------------------------------
-
-
-def exact(size: Size, say: Say) -> list[dict[str, Any]]:
-    """Queries as one text, by each plan, through the whole engine: every result against a walk
-    through all the records of its window."""
-    found = []
-    n = size.exact_window
-    every = WIDTH * SECOND // n
-    for kind in ("synthetic", "icebergs"):
-        stream = stream_of(FigurePoint(kind), 2 * n)
-        assert stream is not None
-        rule = pa.array([None if r < 0 else r for r in stream.rule.tolist()], pa.int64())
-        table = pa.table(
-            {"ts": pa.array(np.arange(2 * n) * every, pa.timestamp("us", "UTC")),
-             "id": np.arange(2 * n), "value": stream.score, "p": stream.probability, "rule": rule}
-        )  # fmt: skip
-        asked = demands("uu", size.exact_queries, (2, 20), seed=1)
-        for plan in ORDER:
-            say(f"exactness: {plan} on {kind}")
-            results = crestline.run(queries(asked, plan), {"s": table})
-            told = [_answers(results.of(d.name)) for d in asked]
-            same = [
-                _is_right(stream, n, every, d.k, end, answer)
-                for d, answers in zip(asked, told, strict=True)
-                for end, answer in answers.items()
-            ]
-            found.append({"stream": kind, "plan": plan, "results": len(same), "right": sum(same)})
-    return found
-
-
-def queries(asked: Sequence[Demand], plan: str) -> str:
-    return ";\n".join(
-        f"CREATE QUERY {d.name} AS SELECT TOP {d.k} id FROM s [RANGE {WIDTH} SECONDS ON ts]"
-        f" WITH PROBABILITY p EXCLUSIVE BY rule ORDER BY value DESC"
-        f" FREQUENCY {d.frequency} SECONDS USING {plan}"
-        for d in asked
-    )
-
-
-def _answers(results: pa.Table) -> dict[int, list[float]]:
-    """By the end of the window: the probabilities told, best first."""
-    found: dict[int, list[float]] = {}
-    ends = results.column("window_end").cast(pa.int64()).to_pylist()
-    for end, p in zip(ends, results.column("probability").to_pylist(), strict=True):
-        found.setdefault(end, []).append(p)
-    return found
-
-
-def _is_right(stream: Stream, n: int, every: int, k: int, end: int, answer: list[float]) -> bool:
-    first = max(0, -(-(end - WIDTH * SECOND) // every))
-    stop = min(len(stream.score), -(-end // every))
-    value = walk_with_rules(k, *stream.ranked(first, stop - first))
-    best = np.sort(value)[::-1][:k]
-    return len(best) == len(answer) and bool(np.allclose(best, answer, rtol=1e-9, atol=1e-15))
 
 
 def warm_up() -> None:

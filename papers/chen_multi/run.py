@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from papers.chen_multi import claims, example, experiments, golden, pictures
+from papers.chen_multi import (
+    claims,
+    exactness,
+    example,
+    experiments,
+    golden,
+    pictures,
+    planning,
+    sizes,
+)
 from papers.jin2008.stream import sightings
 from papers.reproduction import Obtained, Paper, Say
 
 
 def obtain(size: str, say: Say) -> Obtained:
     """Run everything and return the figures."""
-    chosen = experiments.SIZES[size]
+    chosen = sizes.SIZES[size]
     steps = example.steps()
     say("compiling (not timed)")
     experiments.warm_up()
@@ -18,9 +27,9 @@ def obtain(size: str, say: Say) -> Obtained:
         "sets": chosen.sets,
         "horizon": chosen.horizon,
         "example": {"steps": steps, "agreement": example.agreement(steps)},
-        "exact": experiments.exact(chosen, say),
-        "plans": experiments.plans(chosen, say),
-        "planning": experiments.planning(chosen, say),
+        "exact": exactness.exact(chosen, say),
+        "plans": planning.plans(chosen, say),
+        "planning": planning.planning(chosen, say),
         "synthetic": experiments.single(chosen, "synthetic", say),
         "gaussian": experiments.gaussian(chosen, say),
         "icebergs": experiments.single(chosen, "icebergs", say),

@@ -12,7 +12,8 @@ from __future__ import annotations
 import numpy as np
 
 from crestline.kernels.jit.tiers import kernel
-from crestline.kernels.uncertain.worlds import PT_K, weigh_here
+from crestline.kernels.uncertain.closing import PT_K
+from crestline.kernels.uncertain.worlds import weigh_here
 from crestline.types import Floats, Ints
 
 

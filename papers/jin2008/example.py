@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from crestline.core.batch import Batch, Uncertainty
-from crestline.kernels.uncertain.compact import LEAVES, SCORE
+from crestline.kernels.uncertain.lists import LEAVES, SCORE
 from crestline.types import Floats
 from crestline.uncertain import BS, CCSQ, CSQ, SCSQ, SCSQBuffer
 

@@ -24,13 +24,14 @@ from papers.jin2008.example import EXPECTED, MEANINGS, SYNOPSES
 from papers.jin2008.stream import KINDS, Stream, stream
 
 from crestline.core.batch import Batch
-from crestline.kernels.uncertain.compact import CHANCE, FLOATS, INTS, RULE, depth
 from crestline.kernels.uncertain.csq import SETS
+from crestline.kernels.uncertain.lists import CHANCE, FLOATS, INTS, RULE, RecordList
 from crestline.kernels.uncertain.ranked import DEPTH
+from crestline.kernels.uncertain.steps import depth
 from crestline.types import Ints
 from crestline.uncertain import Naive
-from crestline.uncertain.csq import CSQPart
-from crestline.uncertain.window import WindowPart
+from crestline.uncertain.csq import CSQPartition
+from crestline.uncertain.window import WindowPartition
 
 Say = Callable[[str], None]
 #: Bytes of a tuple, and of an entry of r.
@@ -82,13 +83,13 @@ SIZES = {
 
 def compact_size(meaning: str, k: int, records: Stream) -> int:
     """How many of the highest ranks decide the answer; all records, if nothing less does."""
-    setting = SYNOPSES["BS"](k, 1, **MEANINGS[meaning])._setting
+    query = SYNOPSES["BS"](k, 1, **MEANINGS[meaning])._query
     total, some = len(records.score), 4 * k + 50
     while True:
         some = min(some, total)
         floats, ints = np.zeros((FLOATS, some)), np.zeros((INTS, some), np.int64)
         floats[CHANCE], ints[RULE] = records.best(some), -1
-        found = depth(setting, floats, ints, 0, some)
+        found = depth(query, RecordList(floats, ints), 0, some)
         if found >= 0 or some == total:
             return int(found) if found >= 0 else total
         some *= 4
@@ -145,9 +146,9 @@ def _made(name: str, meaning: str, k: int, window: int) -> Any:
 def window_set(operator: Any) -> int:
     """How many records the compact set of the whole window has."""
     part = operator._parts[0]
-    if isinstance(part, WindowPart):
+    if isinstance(part, WindowPartition):
         return int(part.meta[DEPTH])
-    if isinstance(part, CSQPart):
+    if isinstance(part, CSQPartition):
         return int(part.extra["bounds"][1]) if part.meta[SETS] else part.filled("newest")
     return int(part.filled("whole"))
 

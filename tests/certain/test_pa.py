@@ -184,7 +184,7 @@ def test_partitions_are_forgotten_with_all_that_is_theirs(adaptive: bool) -> Non
     run.observe(Batch(rng.random(100), later, later % 2))
     run.advance(499)
     run._check()
-    assert run.partitions == 2 and set(run._last.partition.tolist()) == {0, 1}
+    assert run.partitions == 2 and set(run._latest.partition.tolist()) == {0, 1}
 
 
 def test_pa_on_time_equals_naive_while_few_are_there() -> None:

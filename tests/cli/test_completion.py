@@ -11,7 +11,7 @@ from cli.command import environment, process
 from crestline.cli import completion
 from crestline.streams import KINDS
 
-HEAVY = "numpy pyarrow numba duckdb sqlglot pyspark matplotlib"
+HEAVY = "numpy pyarrow numba duckdb pyspark matplotlib"
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 
 from crestline.core.errors import QueryError, StateError
 from crestline.core.order import sort_codes, tie_ranks
-from crestline.core.snapshots import Snapshots, gathered
+from crestline.core.snapshots import Snapshots
 from crestline.core.state import pack, unpack
 from crestline.core.window import Panes, RangeWindow, RowsWindow, UnboundedWindow, counts_rows
 
@@ -139,19 +138,3 @@ def test_the_latest_snapshot_of_a_partition() -> None:
     asked = told.ordered(np.array([1, 2, 0]))
     assert asked.end.tolist() == [20, 30, 10]
     assert [asked.latest_of(p).tolist() for p in (0, 1)] == [[5, 6], [8]]
-
-
-def test_what_kernels_told_of_several_partitions_is_put_together() -> None:
-    def told(first: int, snapshots: int, rows: int) -> tuple[Any, Any, Any, Any]:
-        """With room for more than is filled, as kernels have it."""
-        steps = np.full((2, 5), -1)
-        steps[:, :snapshots] = np.arange(first, first + snapshots)
-        ids, numbers = np.full(9, -1), np.full((2, 9), np.nan)
-        ids[:rows] = numbers[:, :rows] = np.arange(first, first + rows)
-        return steps, ids, numbers, np.array([snapshots, rows])
-
-    snapshots, steps, ids, numbers = gathered([told(10, 2, 3), told(20, 0, 0), told(30, 1, 1)])
-    assert snapshots.tolist() == [2, 0, 1]
-    assert steps.tolist() == [[10, 11, 30]] * 2
-    assert ids.tolist() == [10, 11, 12, 30]
-    assert numbers.tolist() == [[10, 11, 12, 30]] * 2

@@ -1,7 +1,7 @@
 """Every function and operator gives in DuckDB what it gives in Spark.
 
 ``spark_values.jsonl`` holds, for each expression, the values that Spark computed from its
-``to("spark")`` on the edge cases below. Record it anew, after a change of
+``to("spark")`` on the edge cases below. Record it again, after a change of
 the expressions or of Spark, with
 
     python tests/language/test_language_engines.py

@@ -1,6 +1,6 @@
 """Golden pairs: ``golden/x.sql`` is a text, ``golden/x.txt`` the queries it means, or its error.
 
-After a change that is meant, write the pairs anew and read the difference:
+After a change that is meant, write the pairs again and read the difference:
 
     WRITE_GOLDEN=1 python -m pytest tests/language/test_language_golden.py
 """

@@ -14,19 +14,9 @@ from hypothesis import strategies as st
 
 from crestline.sharing import PLANS, Demand
 
+PAPER = "chen_multi"
+
 asked = st.lists(st.tuples(st.integers(1, 40), st.integers(1, 100)), min_size=1, max_size=12)
-
-
-@pytest.fixture(scope="module")
-def paper() -> Any:
-    from papers.chen_multi import example
-
-    return example
-
-
-@pytest.fixture(scope="module")
-def steps(paper: Any) -> Any:
-    return paper.steps()
 
 
 # -- Tables 1 to 3, section 4 ---------------------------------------------------------------------
@@ -203,13 +193,13 @@ def test_seismic_streams_are_as_far_from_their_means(shared_data: Path) -> None:
 def test_without_the_recording_there_is_no_seismic_stream(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from papers.chen_multi import experiments, stream
+    from papers.chen_multi import experiments, sizes, stream
 
     monkeypatch.setenv("CRESTLINE_DATA", str(tmp_path))
     stream._series.cache_clear()
     said: list[str] = []
     try:
-        assert experiments.seismic(experiments.SIZES["quick"], said.append) is None
+        assert experiments.seismic(sizes.SIZES["quick"], said.append) is None
         assert any("not at hand" in line for line in said)
     finally:
         stream._series.cache_clear()
@@ -219,16 +209,16 @@ def test_without_the_recording_there_is_no_seismic_stream(
 
 
 def test_all_experiments_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from papers.chen_multi import experiments, run
+    from papers.chen_multi import run, sizes
 
-    tiny = experiments.Size(
+    tiny = sizes.Size(
         sets=1, engine_sets=1, rounds=1, engine_rounds=1, seconds=10, horizon=60, x=(10, 20),
         n=(2_000, 4_000), k=(20, 40), few_x=(10,), few_n=(2_000,), few_k=(20,), several=(4, 6),
         several_w=(20,), several_k=(4,), seismic_n=(4, 6), seismic_w=(200,), shrink=20,
         planned_sets=10, planned_x=(10, 40), frequencies=(100, 200), planning_sets=2,
         exact_queries=4, exact_window=60, latency_sets=1, latency_seconds=10,
     )  # fmt: skip
-    monkeypatch.setitem(experiments.SIZES, "quick", tiny)
+    monkeypatch.setitem(sizes.SIZES, "quick", tiny)
     obtained = run.PAPER.run("quick", lambda line: None, tmp_path)
     assert json.loads((tmp_path / "obtained.json").read_text()) == obtained
     assert {one["verdict"] for one in obtained["golden"]} <= {"equal", "erratum"}

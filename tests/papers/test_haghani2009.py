@@ -12,19 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+PAPER = "haghani2009"
+
 Observation = tuple[int, int, float, int]
-
-
-@pytest.fixture(scope="module")
-def paper() -> Any:
-    from papers.haghani2009 import example
-
-    return example
-
-
-@pytest.fixture(scope="module")
-def steps(paper: Any) -> Any:
-    return paper.steps()
 
 
 @st.composite

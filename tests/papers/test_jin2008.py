@@ -14,19 +14,9 @@ from hypothesis import strategies as st
 
 from crestline.uncertain import CCSQ, CSQ, Naive
 
+PAPER = "jin2008"
+
 chances = st.lists(st.integers(1, 20).map(lambda n: n / 20), min_size=1, max_size=12)
-
-
-@pytest.fixture(scope="module")
-def paper() -> Any:
-    from papers.jin2008 import example
-
-    return example
-
-
-@pytest.fixture(scope="module")
-def steps(paper: Any) -> Any:
-    return paper.steps()
 
 
 # -- the examples ---------------------------------------------------------------------------------

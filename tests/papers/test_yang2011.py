@@ -13,14 +13,9 @@ from hypothesis import strategies as st
 
 from crestline.certain import SMA, TMA, MinTopK, Naive, PreTopK
 
+PAPER = "yang2011_mintopk"
+
 Streams = dict[str, Any]
-
-
-@pytest.fixture(scope="module")
-def paper() -> Any:
-    from papers.yang2011_mintopk import example
-
-    return example
 
 
 # -- the running example: Figures 1 to 5 --------------------------------------------------------

@@ -26,10 +26,11 @@ from crestline.planner import plan
 from crestline.runtime.projection import Projection
 from crestline.runtime.queries import named_queries
 from crestline.runtime.rounds import Round
+from crestline.runtime.shards import can_be_split
 from crestline.spark import rejects, topk
 from crestline.spark.bounded import run_bounded
 from crestline.spark.follow import Follow, checkpoint_at
-from crestline.spark.spread import by_object, spread_by
+from crestline.spark.spread import spread_by
 from crestline.spark.stages import Member, Merge, Prune, Reading, Step
 from incomplete.asking import a_spec, declared, records_for, table_of
 from incomplete.judge import Spec, expect
@@ -126,7 +127,7 @@ def test_records_are_spread_by_what_can_be_answered_apart() -> None:
         "weighted": ("o",),
     }
     approximate = plan(parse(ask(tail="APPROXIMATE")))
-    assert not by_object(approximate)
+    assert not can_be_split(approximate)
 
 
 # -- the stages without a JVM ---------------------------------------------------------------------
@@ -153,7 +154,7 @@ class Stages:
         self.member = Member(
             0, (("query", str(query)),), {role: role for role in schema.names},
             schema.serialize().to_pybytes(), "bucket_of_row" if apart else 0,
-            shards=apart and by_object(plan(query)),
+            shards=apart and can_be_split(plan(query)),
         )  # fmt: skip
 
     def frame(self, table: pa.Table, chunk: int) -> pa.Table:

@@ -14,7 +14,8 @@ from crestline.core.errors import CrestlineError
 from crestline.core.specs import LONG_AGO, Executions, QuerySpec
 from crestline.core.state import pack, unpack
 from crestline.kernels.uncertain import worlds as kernels
-from crestline.uncertain import SCSQBuffer
+from crestline.kernels.uncertain.closing import PT_K
+from crestline.uncertain import SCSQBuffer, executions
 from crestline.uncertain import shared as module
 from crestline.uncertain.semantics import meaning_of
 from crestline.uncertain.shared import SharedWorlds
@@ -126,9 +127,7 @@ def weighed(
 
 def kind_of(stream: Stream, ask: QuerySpec) -> int:
     meaning = meaning_of(ask.semantics or "", ask.threshold, ask.summed)
-    if (stream.rule >= 0).any() and meaning.kind_with_rules is not None:
-        return meaning.kind_with_rules
-    return meaning.kind
+    return meaning.kind_for(bool((stream.rule >= 0).any()))
 
 
 def alone(stream: Stream, ask: QuerySpec, window: Any) -> tuple[Rows, int]:
@@ -330,8 +329,8 @@ class Drive:
     def change(self, to: int) -> None:
         """Asks come and go."""
         rng = self.rng
-        if self.restless and rng.random() < 0.3 and self.operator.asks:
-            number = int(rng.choice(list(self.operator.asks)))
+        if self.restless and rng.random() < 0.3 and self.operator.specs:
+            number = int(rng.choice(list(self.operator.specs)))
             self.operator.remove(number)
             self.life[number][1] = to
             if rng.random() < 0.5:  # an agenda may not know that
@@ -559,7 +558,7 @@ def test_an_ask_that_comes_later_is_told_what_a_fresh_operator_tells() -> None:
     assert mine == [(end, ids.tolist()) for _, end, ids, _ in alone]
     shared.remove(0)
     assert shared.candidates == fresh.candidates == 0
-    assert list(shared.asks) == [1]
+    assert list(shared.specs) == [1]
 
 
 # --- what is kept, and what it costs --------------------------------------------------------------
@@ -663,7 +662,8 @@ def test_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
         return shared
 
     whole = fresh().advance(2_000)
-    monkeypatch.setattr(module, "_PORTION", 50)
+    for reporting in (module, executions):
+        monkeypatch.setattr(reporting, "PORTION", 50)
     portions = list(fresh().advance_gradually(2_000))
     assert len(portions) > 20
     assert max(len(p.id) for p in portions) < 150
@@ -708,13 +708,13 @@ def test_what_does_not_fit_is_refused() -> None:
         shared.add(replace(ask, width=11))
     with pytest.raises(CrestlineError, match="k must be at least 1"):
         shared.add(replace(ask, k=0))
-    with pytest.raises(CrestlineError, match="says what it means"):
+    with pytest.raises(CrestlineError, match="says with semantics"):
         shared.add(replace(ask, semantics=None))
     with pytest.raises(CrestlineError, match="give times"):
         shared.observe(np.ones(1))
     with pytest.raises(CrestlineError, match="the time to advance to"):
         shared.advance()
-    with pytest.raises(CrestlineError, match="there is no ask 1"):
+    with pytest.raises(CrestlineError, match="there is no query 1"):
         shared.remove(1)
     exclusive = Uncertainty(np.array([0.5]), np.array([3]), np.array([0]))
     shared.observe(Batch(np.ones(1), np.array([7]), uncertainty=exclusive))
@@ -738,9 +738,7 @@ def test_values_do_not_depend_on_what_ranks_behind(share: float) -> None:
         whole = np.empty(n)
         columns = stream.probability, stream.rule, stream.group
         for m in range(n, 0, -1 if n < 40 else -13):
-            found, _, value, _, _ = weighed(
-                kernels.PT_K, k, threshold, *(column[:m] for column in columns)
-            )
+            found, _, value, _, _ = weighed(PT_K, k, threshold, *(column[:m] for column in columns))
             assert found == -1
             if m == n:
                 whole = value

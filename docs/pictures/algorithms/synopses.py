@@ -26,7 +26,7 @@ from style import (
 )
 
 from crestline.core.batch import Batch, Uncertainty
-from crestline.kernels.uncertain.compact import ID, LEAVES
+from crestline.kernels.uncertain.lists import ID, LEAVES
 from crestline.uncertain import BS, CCSQ, CSQ, SCSQ, SCSQBuffer
 
 #: The window of the pages: eight records, each of which exists with 0.4, and the best is asked for.

@@ -1,4 +1,4 @@
-"""Batches of records as operators see them: numbers, and nothing of a record's columns."""
+"""Batches of records as operators see them: numbers only, no columns of the user."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ from crestline.types import Floats, Ints
 
 @dataclass(frozen=True, slots=True)
 class Uncertainty:
-    """What is uncertain about a batch of records, a number each."""
+    """What is uncertain about the records of a batch, one number each."""
 
-    #: With which probability it exists, in (0, 1].
+    #: The probability that the record exists, in (0, 1].
     probability: Floats
-    #: Records of the same rule exclude one another; -1 for a record that excludes none.
+    #: Records of the same rule exclude one another; NO_RULE for a record that excludes none.
     rule: Ints
-    #: To whose sum it adds; zeros where no sum is asked for.
+    #: The group to whose sum the record adds; zeros where no sum is asked for.
     group: Ints
 
-    def take(self, places: Ints) -> Self:
-        return type(self)(self.probability[places], self.rule[places], self.group[places])
+    def take(self, indices: Ints) -> Self:
+        """Return what belongs to the records at these indices."""
+        return type(self)(self.probability[indices], self.rule[indices], self.group[indices])
 
     def plus(self, more: Self) -> Self:
-        """These and then more."""
+        """Return what belongs to these records and then to more."""
         return type(self)(
             np.concatenate((self.probability, more.probability)),
             np.concatenate((self.rule, more.rule)),
@@ -35,38 +36,39 @@ class Uncertainty:
 
 @dataclass(frozen=True, slots=True)
 class Observations:
-    """Of what object, and on which stream, each value of a batch is."""
+    """The object and the stream of each value of a batch."""
 
-    #: Two halves of a key: equal for equal objects only. The second one alone may do.
+    #: Two halves of a key, which are equal for equal objects only. The second one alone may do.
     high: Ints
     low: Ints
-    #: Of two objects, the one with the smaller code comes first; equal codes tell nothing.
+    #: Of two objects, the one with the smaller code comes first. Equal codes do not decide.
     code: Ints
     #: Streams are numbered from 0.
     stream: Ints
-    #: Where records are counted but have times: of equal scores the one of the later time comes
-    #: first. Without, the one that was counted later does.
+    #: Times, where records are counted but have times: of two equal scores the later one comes
+    #: first. Without times, the one that was counted later comes first.
     moment: Ints | None = None
 
     @classmethod
     def of(cls, objects: Ints, streams: Ints) -> Self:
-        """Objects that are integers."""
+        """Make observations of objects that are integers."""
         objects = np.asarray(objects, np.int64)
         return cls(np.zeros_like(objects), objects, objects, np.asarray(streams, np.int64))
 
-    def take(self, places: Ints) -> Self:
+    def take(self, indices: Ints) -> Self:
+        """Return what belongs to the values at these indices."""
         return type(self)(
-            self.high[places],
-            self.low[places],
-            self.code[places],
-            self.stream[places],
-            None if self.moment is None else self.moment[places],
+            self.high[indices],
+            self.low[indices],
+            self.code[indices],
+            self.stream[indices],
+            None if self.moment is None else self.moment[indices],
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Records that an operator takes in, one number each.
+    """Records for an operator; each array has one number for each record.
 
     >>> Batch(np.array([3.0, 1.0]), np.array([10, 20]))[:1].times
     array([10])
@@ -87,14 +89,14 @@ class Batch:
 
     @classmethod
     def of(cls, batch: Self | Floats) -> Self:
-        """The batch itself; a bare array is a batch of scores."""
+        """Return the batch itself; a bare array is a batch of scores."""
         return batch if isinstance(batch, cls) else cls(np.asarray(batch, np.float64))
 
     def __len__(self) -> int:
         return len(self.scores)
 
     def __getitem__(self, part: slice) -> Self:
-        """The records of a slice, under numbers of their own."""
+        """Return the records of a slice; ``number_from`` is left out."""
         indices = np.arange(len(self))[part]
         return type(self)(
             self.scores[part],

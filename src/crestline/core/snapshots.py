@@ -1,4 +1,4 @@
-"""What operators report: snapshots, the top k of a partition in one window."""
+"""What operators report: snapshots. A snapshot is the top k of a partition in one window."""
 
 from __future__ import annotations
 
@@ -13,30 +13,33 @@ from crestline.types import Bools, Floats, Ints
 
 @dataclass(frozen=True, slots=True)
 class ScoreBounds:
-    """What may still become of reported objects, a number each."""
+    """What the scores of reported objects may still become, one number each."""
 
-    #: The score with the largest value allowed on every stream that has none in the window.
+    #: The score if every stream without a value in the window had the largest value allowed.
     upper: Floats
-    #: Whether it is among the k best whatever values come for the objects in the window.
+    #: Whether the object is among the k best whatever values come for the objects in the window.
     certain: Bools
     #: The time, or position, of the newest value.
     latest: Ints
-    #: Beside the j-th object of a snapshot: the j-th largest upper bound of any object there.
+    #: For the j-th object of a snapshot: the j-th largest upper bound of any object in the window.
     rival: Floats
 
-    def take(self, places: Ints) -> Self:
+    def take(self, indices: Ints) -> Self:
+        """Return what belongs to the objects at these indices."""
         return type(self)(
-            self.upper[places], self.certain[places], self.latest[places], self.rival[places]
+            self.upper[indices], self.certain[indices], self.latest[indices], self.rival[indices]
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshots:
-    """Snapshots that fell due: number i is the top of ``partition[i]`` in the window that ends at
-    ``end[i]``; its records are ``id[offset[i] : offset[i + 1]]`` with their scores, best first, and
-    where records are uncertain, with the probability that their place is owed to; where they are
-    objects with several values, with their outlook. An operator that several queries share tells by
-    ``ask[i]`` whose snapshot it is (see ``core.specs``)."""
+    """Snapshots that fell due.
+
+    Snapshot i is the top of ``partition[i]`` in the window that ends at ``end[i]``. Its records are
+    ``id[offset[i] : offset[i + 1]]``, best first, with their scores. Uncertain records also have
+    the probability they are ranked by, objects with several values their ``ScoreBounds``. Where
+    several queries share an operator, ``ask[i]`` is the number of the query (see ``core.specs``).
+    """
 
     partition: Ints
     end: Ints
@@ -59,15 +62,15 @@ class Snapshots:
         ask: Ints | None = None,
         outlook: ScoreBounds | None = None,
     ) -> Self:
-        """Put snapshots in the order of who asked, of their ends, then of their partitions."""
+        """Make snapshots in the order of queries, then ends, then partitions."""
         offset = np.zeros(len(count) + 1, np.int64)
         np.cumsum(count, out=offset[1:])
-        reported = cls(partition, end, offset, id, score, probability, ask, outlook)
+        snapshots = cls(partition, end, offset, id, score, probability, ask, outlook)
         keys = (partition, end) if ask is None else (partition, end, ask)
-        return reported.ordered(np.lexsort(keys))
+        return snapshots.ordered(np.lexsort(keys))
 
     def ordered(self, order: Ints) -> Self:
-        """The snapshots at these places, in this order."""
+        """Return the snapshots at these indices, in this order."""
         if len(order) == len(self) and (order[1:] > order[:-1]).all():
             return self
         offset, rows = regrouped(self.offset, order)
@@ -84,10 +87,10 @@ class Snapshots:
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
-        """These snapshots and then those, of operators that several queries share."""
+        """Return the snapshots of several operators, one operator after the other."""
         if len(parts) == 1:
             return parts[0]
-        told = [part.ask for part in parts if part.ask is not None]
+        numbers = [part.ask for part in parts if part.ask is not None]
         count = np.concatenate([np.diff(part.offset) for part in parts])
         return cls(
             np.concatenate([part.partition for part in parts]),
@@ -95,11 +98,12 @@ class Snapshots:
             np.concatenate(([0], np.cumsum(count))),
             np.concatenate([part.id for part in parts]),
             np.concatenate([part.score for part in parts]),
-            ask=np.concatenate(told) if told else None,
+            ask=np.concatenate(numbers) if numbers else None,
         )
 
     @classmethod
     def nothing(cls) -> Self:
+        """Return no snapshots."""
         none = np.empty(0, np.int64)
         return cls(none, none, np.zeros(1, np.int64), none, np.empty(0))
 
@@ -119,34 +123,18 @@ class Snapshots:
         return len(self.end)
 
     def __iter__(self) -> Iterator[tuple[int, int, Ints, Floats]]:
-        """Snapshot by snapshot: partition, end, ids, scores."""
+        """Yield partition, end, ids and scores of each snapshot."""
         for i in range(len(self)):
             part = slice(self.offset[i], self.offset[i + 1])
             yield int(self.partition[i]), int(self.end[i]), self.id[part], self.score[part]
 
 
-def gathered(
-    told: Sequence[tuple[Ints, Ints, Floats, Ints]],
-) -> tuple[Ints, Ints, Ints, Floats]:
-    """What kernels told of several partitions, as one.
-
-    Of each they tell step and number of rows of every snapshot, the ids, columns of numbers, and
-    how many snapshots and rows that makes. Here: the number of snapshots of each partition, then
-    all steps, ids and numbers one after another.
-    """
-    snapshots = np.array([filled[0] for _, _, _, filled in told], np.int64)
-    steps = np.concatenate([s[:, : f[0]] for s, _, _, f in told], axis=1)
-    ids = np.concatenate([i[: f[1]] for _, i, _, f in told])
-    numbers = np.concatenate([n[:, : f[1]] for _, _, n, f in told], axis=1)
-    return snapshots, steps, ids, numbers
-
-
 def regrouped(offset: Ints, order: Ints) -> tuple[Ints, Ints]:
-    """Groups of rows in another order: their offsets then, and which rows they are."""
+    """Put groups of rows into another order; return the new offsets and the indices of the rows."""
     count = np.diff(offset)[order]
-    fresh = np.zeros(len(order) + 1, np.int64)
-    np.cumsum(count, out=fresh[1:])
-    return fresh, np.repeat(offset[:-1][order] - fresh[:-1], count) + np.arange(fresh[-1])
+    start = np.zeros(len(order) + 1, np.int64)
+    np.cumsum(count, out=start[1:])
+    return start, np.repeat(offset[:-1][order] - start[:-1], count) + np.arange(start[-1])
 
 
-__all__ = ["ScoreBounds", "Snapshots", "gathered", "regrouped"]
+__all__ = ["ScoreBounds", "Snapshots", "regrouped"]

@@ -1,10 +1,10 @@
-"""What a state must be before anything is computed from it.
+"""Checks of a state before anything is computed from it.
 
-The checksum of a state tells damage, not intent. Compiled kernels do not look whether an index is
-inside its array, so all of them are looked at here, once, when a state is opened: keys and types by
-comparison with the state of a fresh operator (``like``), then lengths, offsets and indices, as each
-operator declares them. A state that passes can still say what never was, but it cannot make a
-kernel read or write outside its arrays.
+A checksum detects damage, not intent. Compiled kernels do not check whether an index is inside its
+array. So all indices are checked here, once, when a state is opened: keys and types by comparison
+with the state of a fresh operator (``like``), then lengths, offsets and indices, as each operator
+declares them. A state that passes can still be untrue, but it cannot make a kernel read or write
+outside its arrays.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _FAULTS: tuple[type[Exception], ...] = (
 
 
 def require(holds: object, what: str) -> None:
-    """Refuse the state unless this holds."""
+    """Refuse the state unless this holds; ``what`` says what is wrong."""
     if not holds:
         raise StateError(f"this state does not make sense: {what}")
 
 
 @contextmanager
 def reading(*more: type[Exception]) -> Iterator[None]:
-    """Whatever goes wrong while a state is opened is the state's fault; ``more`` names further
+    """Turn every error while a state is opened into a ``StateError``. ``more`` names further
     errors, of libraries that this layer does not know."""
     try:
         yield
@@ -45,15 +45,15 @@ def reading(*more: type[Exception]) -> Iterator[None]:
 
 
 def length(what: str, *arrays: Any, of: int | None = None) -> int:
-    """The common length of parallel arrays, which must be ``of``."""
-    found = {len(array) for array in arrays}
+    """Return the common length of parallel arrays, which must be ``of`` if that is given."""
+    lengths = {len(array) for array in arrays}
     expected = len(arrays[0]) if of is None else of
-    require(found == {expected}, f"{what} has {sorted(found)} entries, not {expected}")
+    require(lengths == {expected}, f"{what} has {sorted(lengths)} entries, not {expected}")
     return expected
 
 
 def within(what: str, values: Any, low: int, high: int) -> None:
-    """Every one of the integers is at least ``low`` and below ``high``."""
+    """Require integers that are at least ``low`` and below ``high``."""
     values = np.asarray(values)
     require(values.dtype == np.int64, f"{what} holds no integers")
     if values.size:
@@ -62,7 +62,7 @@ def within(what: str, values: Any, low: int, high: int) -> None:
 
 
 def offsets(what: str, start: Ints, parts: int, total: int) -> None:
-    """``start[p] .. start[p + 1]`` are stretches that make up ``range(total)``."""
+    """Require that ``start[p] .. start[p + 1]`` are stretches that make up ``range(total)``."""
     length(f"{what}, as offsets,", start, of=parts + 1)
     within(what, start, 0, total + 1)
     whole = start[0] == 0 and start[-1] == total and (start[1:] >= start[:-1]).all()
@@ -70,41 +70,41 @@ def offsets(what: str, start: Ints, parts: int, total: int) -> None:
 
 
 def numbers(what: str, values: Floats) -> None:
-    """None of them is NaN: order would mean nothing."""
+    """Require that none is NaN, which has no order."""
     require(not np.isnan(values).any(), f"{what} holds NaN")
 
 
 def moments(what: str, *values: Any) -> None:
-    """Times or positions that leave room for a window before and behind them."""
+    """Require times or positions that leave room for a window before and behind them."""
     for value in values:
         within(what, value, -FAR, FAR + 1)
 
 
-def like(given: Any, model: Any, where: str = "it", same: Collection[str] = ()) -> None:
-    """The same keys, types and dimensions as the state of something fresh; the entries
-    ``same`` are equal. An empty dictionary and None say nothing of what may stand there."""
+def like(state: Any, model: Any, where: str = "it", same: Collection[str] = ()) -> None:
+    """Require the keys, types and dimensions of ``model``, the state of something fresh. The
+    entries ``same`` must be equal. An empty dictionary or None in the model allows anything."""
     if isinstance(model, dict):
-        require(isinstance(given, dict), f"{where} is no dictionary")
+        require(isinstance(state, dict), f"{where} is no dictionary")
         if model:
-            require(set(given) == set(model), f"{where} has {sorted(set(given) ^ set(model))}")
+            require(set(state) == set(model), f"{where} has {sorted(set(state) ^ set(model))}")
         for key, value in model.items():
-            like(given[key], value, f"{where}.{key}")
+            like(state[key], value, f"{where}.{key}")
             if key in same:
                 fits = (
-                    np.array_equal(given[key], value) if _is_array(value) else given[key] == value
+                    np.array_equal(state[key], value) if _is_array(value) else state[key] == value
                 )
                 require(fits, f"{where}.{key} belongs to another query")
     elif _is_array(model):
-        fits = _is_array(given) and (given.dtype, given.ndim) == (model.dtype, model.ndim)
+        fits = _is_array(state) and (state.dtype, state.ndim) == (model.dtype, model.ndim)
         require(fits, f"{where} is no array of {model.dtype}")
     elif model is not None:
-        require(type(given) is type(model), f"{where} is {type(given).__name__}")
+        require(type(state) is type(model), f"{where} is {type(state).__name__}")
         # An end that never comes lies FOREVER behind a position, beyond FAR.
-        require(not isinstance(given, int) or abs(given) < 2 * FAR, f"{where} is {given}")
+        require(not isinstance(state, int) or abs(state) < 2 * FAR, f"{where} is {state}")
 
 
 def divided(parts: dict[str, Any], fresh: dict[str, Any], count: int) -> list[dict[str, Any]]:
-    """Arrays that were joined, apart again: the state of each of ``count`` parts, each with the
+    """Split arrays that were joined; return the state of each of ``count`` parts, each with the
     names and types of a fresh one."""
     if not count:
         return []

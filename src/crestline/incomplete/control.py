@@ -14,7 +14,7 @@ import numpy as np
 
 from crestline.core.sentinels import LONG_AGO
 from crestline.incomplete.store import ObjectStore
-from crestline.kernels.common.snapshot_buffer import new_buffer
+from crestline.kernels.common.output import new_report
 from crestline.kernels.incomplete.answers import NUMBERS
 from crestline.kernels.incomplete.control import in_sample, missed_scores
 from crestline.kernels.incomplete.store import (
@@ -66,7 +66,7 @@ class ControlGroup:
         if query.counted and query.on_arrival:
             sampled = sampled._replace(time=sampled.time + 1)
         alone = query._replace(counted=False, dated=False, k=1, listed=False)
-        sample.run(alone, sampled, slice(0, len(rows)), store.passed, new_buffer(NUMBERS))
+        sample.run(alone, sampled, slice(0, len(rows)), store.passed, 0, new_report(NUMBERS, 0, 0))
         if self._complete_from is None:
             self._complete_from = store.empty_from if store.empty_from > LONG_AGO else None
         elif sample.passed >= self._complete_from and store.meta[SHOWN] >= query.k:

@@ -22,13 +22,13 @@ from crestline.core import sound
 from crestline.core.batch import Batch
 from crestline.core.errors import CrestlineError
 from crestline.core.sentinels import LONG_AGO, NEVER
-from crestline.core.snapshots import ScoreBounds, Snapshots, gathered
+from crestline.core.snapshots import ScoreBounds, Snapshots
 from crestline.core.window import unit_panes
 from crestline.incomplete.combination import MOST_STREAMS, Combination
 from crestline.incomplete.invariants import check_store
 from crestline.incomplete.queue import ObservationQueue, out_of_order
 from crestline.incomplete.store import ObjectStore
-from crestline.kernels.common.snapshot_buffer import SnapshotBuffer, new_buffer
+from crestline.kernels.common.output import Report, new_report, written
 from crestline.kernels.incomplete.answers import NUMBERS
 from crestline.kernels.incomplete.store import INSTANCES, Arrivals, ObjectQuery, chosen
 from crestline.operators.partitions import renumbering
@@ -134,8 +134,8 @@ class IncompleteOperator(Reporting):
         if step > timing.closed + 1 and (self._empty_from > timing.closed).any():
             return
         timing.closed = max(timing.closed, step - 1)
-        snapshots = self._run_all(*self._take_due(step), LONG_AGO)
-        assert not any(buffer.filled[0] for buffer in snapshots.values())
+        report = self._run_all(*self._take_due(step), LONG_AGO)
+        assert not report.filled.any(), "a step that has only begun has no results"
 
     def _check_streams(self, stream: Ints) -> None:
         low, high = int(stream.min()), int(stream.max())
@@ -191,7 +191,7 @@ class IncompleteOperator(Reporting):
         end = until + 1 if self.panes.on_arrival else self._timing.end_of(until)
         return self._waiting.take_before(None if until == NEVER else end)
 
-    def _run_all(self, arrived: Arrivals, partition: Ints, until: int) -> dict[int, SnapshotBuffer]:
+    def _run_all(self, arrived: Arrivals, partition: Ints, until: int) -> Report:
         """Run the partitions that have records to take in or steps to pass."""
         active = np.zeros(len(self._stores), np.bool_)
         active[partition] = True
@@ -199,30 +199,28 @@ class IncompleteOperator(Reporting):
             active |= self._empty_from > LONG_AGO  # a window that is not empty is due at every step
         order = np.argsort(partition, kind="stable") if len(self._stores) > 1 else None
         starts = np.concatenate(([0], np.cumsum(np.bincount(partition, minlength=len(active)))))
-        snapshots = {}
+        report = new_report(NUMBERS, 0, 0)
         for p in np.flatnonzero(active).tolist():
             rows = arrived if order is None else chosen(arrived, order[starts[p] : starts[p + 1]])
-            snapshots[p] = self._run(p, rows, until)
-        return snapshots
+            report = self._run(p, rows, until, report)
+        return report
 
-    def _run(self, p: int, arrived: Arrivals, until: int) -> SnapshotBuffer:
+    def _run(self, p: int, arrived: Arrivals, until: int, report: Report) -> Report:
         """Let one partition take records in, piece by piece, and then pass steps."""
         store, query = self._stores[p], self._query
-        snapshots = new_buffer(NUMBERS)
         total, first, ended = len(arrived.time), 0, False
         while not ended:
-            stop = min(total, first + self._piece(p))
-            ended = stop == total
+            rows = slice(first, min(total, first + self._piece(p)))
+            ended = rows.stop == total
             limit = until if ended else LONG_AGO
-            rows = slice(first, stop)
-            snapshots, refused = store.run(query, arrived, rows, limit, snapshots)
+            report, refused = store.run(query, arrived, rows, limit, p, report)
             if len(refused):
                 self._repeats.append(arrived.id[refused])
             self._took_in(p, arrived, rows, refused)
             self._forget(p)
-            first = stop
+            first = rows.stop
         self._empty_from[p] = store.empty_from if store.empty_from > store.passed else LONG_AGO
-        return snapshots
+        return report
 
     def _piece(self, p: int) -> int:
         """Return how many records are handed to a kernel at once."""
@@ -234,15 +232,12 @@ class IncompleteOperator(Reporting):
     def _forget(self, p: int, always: bool = False) -> None:
         """Forget values that cannot matter any more, if there are enough of them."""
 
-    def _collect(self, buffers: dict[int, SnapshotBuffer]) -> Snapshots:
-        """Join the snapshots of partitions."""
-        if not buffers:
-            return Snapshots.nothing()
-        count, steps, ids, numbers = gathered(list(buffers.values()))
+    def _collect(self, report: Report) -> Snapshots:
+        """Return what kernels reported as snapshots."""
+        partition, step, count, _, ids, numbers = written(report)
         bounds = ScoreBounds(numbers[1], numbers[2] > 0, numbers[3].astype(np.int64), numbers[4])
-        partition = np.repeat(np.array(list(buffers), np.int64), count)
-        end = steps[0] if self.panes.on_arrival else steps[0] * self._timing.step_length
-        return Snapshots.of(partition, end, steps[1], ids, numbers[0], outlook=bounds)
+        end = step if self.panes.on_arrival else step * self._timing.step_length
+        return Snapshots.of(partition, end, count, ids, numbers[0], outlook=bounds)
 
     def _portion(self) -> int | None:
         if self._timing.timed is not True or self.panes.on_arrival or self.only_changes:

@@ -8,7 +8,7 @@ import numpy as np
 
 from crestline.core import sound
 from crestline.core.sentinels import LONG_AGO
-from crestline.kernels.common.snapshot_buffer import SnapshotBuffer
+from crestline.kernels.common.output import Report
 from crestline.kernels.incomplete.answers import NUMBERS, Answer, no_answer
 from crestline.kernels.incomplete.guard import ENTRY, copy_guard, new_guard
 from crestline.kernels.incomplete.heaps import FREE_SLOTS, STREAM, Heaps
@@ -113,21 +113,22 @@ class ObjectStore:
         self.answer.id[shown] = ids[self.answer.slot[shown]]
 
     def run(
-        self, query: ObjectQuery, arrivals: Arrivals, rows: slice, until: int,
-        snapshots: SnapshotBuffer,
-    ) -> tuple[SnapshotBuffer, Ints]:  # fmt: skip
+        self, query: ObjectQuery, arrivals: Arrivals, rows: slice, until: int, partition: int,
+        report: Report,
+    ) -> tuple[Report, Ints]:  # fmt: skip
         """Take in some rows of ``arrivals``, then pass all steps up to ``until``.
 
-        Return the snapshots with those that fell due, and the rows that are repeats.
+        Return the report with the snapshots that fell due, of this partition, and the rows that are
+        repeats.
         """
         count = rows.stop - rows.start
         self.reserve(count, len(query.rule.order))
         refused = np.empty(count, np.int64)
-        self.answer, snapshots, repeats = run(
-            query, self.arrays, arrivals, rows.start, rows.stop, until, self.answer, snapshots,
-            refused,
+        self.answer, report, repeats = run(
+            query, self.arrays, arrivals, rows.start, rows.stop, until, self.answer, partition,
+            report, refused,
         )  # fmt: skip
-        return snapshots, refused[:repeats]
+        return report, refused[:repeats]
 
     # -- room ---------------------------------------------------------------------------------
 

@@ -11,8 +11,9 @@
 True
 """
 
+from crestline.language.draft import StreamDefaults
 from crestline.language.expression import Expression
-from crestline.language.parser import StreamDefaults, parse, parse_all
+from crestline.language.parser import parse, parse_all
 from crestline.language.query import Combine, OrderTerm, Probability, Query, Selected
 from crestline.language.star import in_full
 

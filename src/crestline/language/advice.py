@@ -1,10 +1,10 @@
-"""What other query languages have and this one has not: what to write instead."""
+"""Hints for what other query languages have and this one does not: what to write instead."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from crestline.language.tokens import Kind, Token
+from crestline.language.tokens import Token, TokenKind
 
 _JOIN = "a query reads one stream, or with COMBINE several: FROM a, b"
 _K = "k stands in SELECT TOP k"
@@ -14,6 +14,12 @@ WINDOW_FUNCTIONS = (
     " partition its own top k"
 )
 _PLACE = "the window stands in brackets behind the stream"
+
+#: A whole query.
+SKELETON = (
+    "write SELECT TOP 10 symbol, price FROM trades [RANGE 10 MINUTES SLIDE 1 MINUTE ON ts]"
+    " ORDER BY price DESC"
+)
 
 #: Words that begin a clause elsewhere.
 ELSEWHERE = {
@@ -46,15 +52,15 @@ SUBQUERY = (
 
 def how_many(tokens: Sequence[Token]) -> str:
     """What to write in a query without TOP, which may say elsewhere how many rows are wanted."""
-    for place, token in enumerate(tokens):
+    for index, token in enumerate(tokens):
         if token.is_symbol(";"):
             break
         if token.keyword not in ("LIMIT", "FETCH"):
             continue
-        count = next((t for t in tokens[place + 1 : place + 3] if t.kind is Kind.NUMBER), None)
+        count = next((t for t in tokens[index + 1 : index + 3] if t.kind is TokenKind.NUMBER), None)
         if count is not None:
             return f"write SELECT TOP {count.value} ..., and leave {token.keyword} out"
     return "say how many: SELECT TOP 10 ..."
 
 
-__all__ = ["DISTINCT", "ELSEWHERE", "SUBQUERY", "WINDOW_FUNCTIONS", "how_many"]
+__all__ = ["DISTINCT", "ELSEWHERE", "SKELETON", "SUBQUERY", "WINDOW_FUNCTIONS", "how_many"]

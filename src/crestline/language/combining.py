@@ -1,183 +1,200 @@
-"""The COMBINE clause: which function, of what, across which streams, of which objects."""
+"""The COMBINE clause: which function, of what, across which streams, of which objects.
+
+What names a stream is checked against everything that names streams before it.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 
 from crestline.core.errors import QueryError
 from crestline.language.cursor import Cursor
-from crestline.language.expression import Expression, read_expression
+from crestline.language.draft import Draft, Fields
+from crestline.language.expression import Expression, read_column, read_expression
 from crestline.language.query import COMBINATIONS, Combine
-from crestline.language.tokens import Kind, Token, quoted_name, quoted_text, shortened
+from crestline.language.tokens import Token, TokenKind, quoted_name, quoted_text, shortened
 
 _LISTED = "write ACROSS column IN ('a', 'b')"
+_WEIGHTED = "write WEIGHTED_SUM(value, (a => 0.5, b => 2))"
 
 Weights = tuple[tuple[str, float], ...]
+#: The name of a stream, and the token where it is written.
+Named = tuple[str, Token]
 
 
-class Combining(Cursor):
-    """Reads COMBINE; what names a stream is checked against all that names streams before it."""
+def read_combine(cursor: Cursor, draft: Draft) -> Fields:
+    """Read the clause."""
+    cursor.expect("COMBINE")
+    function = cursor.one_of(COMBINATIONS, "a function")
+    cursor.expect_symbol("(", "write COMBINE SUM(value) ACROSS stream OBJECT id")
+    value, weights, weighted = read_combined(cursor, draft, function)
+    if function == "WEIGHTED_SUM" and not weights:
+        raise cursor.error("WEIGHTED_SUM needs weights", hint=_WEIGHTED)
+    cursor.expect("ACROSS", hint="write ACROSS and the column that names the stream of a value")
+    across = _read_across(cursor)
+    listed = _read_streams(cursor, draft.inputs) if cursor.takes("IN") else []
+    streams = tuple(name for name, _ in listed)
+    if listed and weighted:
+        _match_weights(cursor, weighted, streams, "the list of streams")
+    cursor.expect("OBJECT", hint="write OBJECT and the column that names the object")
+    key = read_column(cursor, "OBJECT")
+    low, high = _read_values(cursor)
+    repeats, at_most = _read_repeats(cursor)
+    combine = Combine(
+        function, value, across, key, low, high, repeats, at_most, weights, streams
+    )  # fmt: skip
+    return {"combine": combine}
 
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        #: The streams behind FROM, by their names in lower case.
-        self.inputs: dict[str, str] = {}
 
-    def combine(self) -> Combine:
-        self.expect("COMBINE")
-        function = self.one_of(COMBINATIONS, "a function")
-        self.expect_symbol("(", "write COMBINE SUM(value) ACROSS stream OBJECT id")
-        value, weights, weighted = self._arguments(function)
-        if function == "WEIGHTED_SUM" and not weights:
-            raise self.error(
-                "WEIGHTED_SUM needs weights", hint="write WEIGHTED_SUM(value, (a => 0.5, b => 2))"
-            )
-        self.expect("ACROSS", hint="write ACROSS and the column that names the stream of a value")
-        across = self._across()
-        listed = self._streams() if self.takes("IN") else []
-        if listed and weighted:
-            self._match_weights(weighted, [name for name, _ in listed], "the list of streams")
-        self.expect("OBJECT", hint="write OBJECT and the column that names the object")
-        combine: dict[str, Any] = {"across": across, "object": self.column("OBJECT")}
-        combine |= self._values() | self._repeats()
-        streams = tuple(name for name, _ in listed)
-        return Combine(function, value, weights=weights, streams=streams, **combine)
+def read_combined(
+    cursor: Cursor, draft: Draft, function: str
+) -> tuple[Expression, Weights, list[Named]]:
+    """Read ``value [, (stream => weight, ...)])``, behind the opening parenthesis."""
+    inputs = draft.inputs
+    value = read_expression(cursor)
+    weights: list[tuple[Named, float]] = []
+    if function == "WEIGHTED_SUM" and cursor.takes_symbol(","):
+        cursor.expect_symbol("(", _WEIGHTED)
+        weights = cursor.listed(lambda: _read_weight(cursor, inputs))
+        cursor.expect_symbol(")")
+    cursor.expect_symbol(")")
+    weighted = [named for named, _ in weights]
+    _refuse_twice(cursor, weighted, "has two weights", "give each stream one weight")
+    if weights and len(inputs) > 1:
+        _match_weights(cursor, weighted, tuple(inputs.values()), "FROM")
+    return value, tuple((name, weight) for (name, _), weight in weights), weighted
 
-    def combined(self, function: str) -> tuple[Expression, Weights]:
-        """``value [, (stream => weight, ...)])``, behind the opening parenthesis."""
-        value, weights, _ = self._arguments(function)
-        return value, weights
 
-    def _arguments(self, function: str) -> tuple[Expression, Weights, list[tuple[str, Token]]]:
-        value = self.expression()
-        weights: list[tuple[str, Token, float]] = []
-        if function == "WEIGHTED_SUM" and self.takes_symbol(","):
-            self.expect_symbol("(", "write WEIGHTED_SUM(value, (a => 0.5, b => 2))")
-            weights = self.listed(self._weight)
-            self.expect_symbol(")")
-        self.expect_symbol(")")
-        places = [(name, token) for name, token, _ in weights]
-        self._each_once(places, "has two weights", "give each stream one weight")
-        if weights and len(self.inputs) > 1:
-            self._match_weights(places, list(self.inputs.values()), "FROM")
-        return value, tuple((name, weight) for name, _, weight in weights), places
+def _read_weight(cursor: Cursor, inputs: Mapping[str, str]) -> tuple[Named, float]:
+    start = cursor.token
+    if start.kind in (TokenKind.STRING, TokenKind.NUMBER) or start.is_symbol("-"):
+        name, _ = _read_stream(cursor, inputs)
+    else:
+        name = _spelled(cursor.name("the name of a stream"), inputs)
+    cursor.expect_symbol("=>", "write a => 0.5")
+    token = cursor.token
+    weight = cursor.real("a weight")
+    if weight < 0:
+        raise cursor.error("a weight cannot be negative", token, "write 0 or more")
+    return (name, start), weight
 
-    def _weight(self) -> tuple[str, Token, float]:
-        place = self.token
-        literal = place.kind in (Kind.STRING, Kind.NUMBER) or place.is_symbol("-")
-        name = self._stream()[0] if literal else self._spelled(self.name("the name of a stream"))
-        self.expect_symbol("=>", "write a => 0.5")
-        token = self.token
-        weight = self.real("a weight")
-        if weight < 0:
-            raise self.error("a weight cannot be negative", token, "write 0 or more")
-        return name, place, weight
 
-    # -- streams ---------------------------------------------------------------------------------
+# -- streams ---------------------------------------------------------------------------------------
 
-    def _across(self) -> str:
-        """The column, which IN may follow: then it must not be read as a condition."""
-        size = 3 if self.ahead().is_symbol(".") else 1
-        if self.ahead(size).keyword != "IN" or self.token.kind not in (Kind.WORD, Kind.QUOTED):
-            return self.column("ACROSS")
-        end = self.ahead(size)
-        tokens = [self.ahead(i) for i in range(size)] + [Token(Kind.END, "", end.start, end.end)]
-        expression, _ = read_expression(self.text, tokens, 0, self.stream)
-        self.at += size
-        if expression.column is None:  # such as TRUE
-            raise self.error("ACROSS is the plain name of a column", tokens[0])
-        return expression.column
 
-    def _streams(self) -> list[tuple[str, Token]]:
-        """``('a', 'b', 3)``, behind IN."""
-        start = self.token
-        self.expect_symbol("(", _LISTED)
-        listed = self.listed(self._stream)
-        self.expect_symbol(")", _LISTED)
-        self._each_once(listed, "stands twice in the list", "name each stream once")
-        if len(self.inputs) > 1:
-            names, inputs = {name for name, _ in listed}, dict.fromkeys(self.inputs.values())
-            for name, token in listed:
-                if name not in inputs:
-                    raise self._stranger(name, token, list(inputs), "FROM")
-            for name in inputs:
-                if name not in names:
-                    raise self.error(
-                        f"the input {name} is missing in the list of streams",
-                        start,
-                        "leave IN out: FROM says which streams there are",
-                    )
-        return listed
+def _read_across(cursor: Cursor) -> str:
+    """Read the column, which IN may follow: then it must not be read as a condition."""
+    size = 3 if cursor.ahead().is_symbol(".") else 1
+    end = cursor.ahead(size)
+    if end.keyword != "IN" or not cursor.token.is_name:
+        return read_column(cursor, "ACROSS")
+    tokens = [cursor.ahead(i) for i in range(size)] + [Token(TokenKind.END, "", end.start, end.end)]
+    alone = Cursor(cursor.text, tokens)
+    alone.stream = cursor.stream
+    cursor.index += size
+    return read_column(alone, "ACROSS")
 
-    def _stream(self) -> tuple[str, Token]:
-        """The name of a stream as the data has it: a text or a whole number."""
-        start = self.token
-        sign = "-" if self.takes_symbol("-") else ""
-        token = self.token
-        if token.kind is Kind.STRING and not sign:
-            return self._spelled(self.next().value), start
-        if token.kind is Kind.NUMBER and token.value.isdigit():
-            return str(int(sign + self.next().value)), start
-        hint = _LISTED
-        if token.kind in (Kind.WORD, Kind.QUOTED):
-            hint = f"write {quoted_text(token.value)}"
-        raise self.error(
-            f"a stream is named by a text or a whole number, not by {token.described()}",
-            token,
-            hint,
-        )
 
-    def _spelled(self, name: str) -> str:
-        """Inputs are called as FROM spells them; names in the data are taken as they are."""
-        return self.inputs.get(name.casefold(), name) if len(self.inputs) > 1 else name
-
-    def _each_once(self, names: list[tuple[str, Token]], problem: str, hint: str) -> None:
-        seen: set[str] = set()
-        for name, token in names:
-            if name in seen:
-                raise self.error(f"the stream {shortened(name)} {problem}", token, hint)
-            seen.add(name)
-
-    def _match_weights(
-        self, weighted: list[tuple[str, Token]], streams: list[str], where: str
-    ) -> None:
-        """Each stream must have a weight, and nothing else."""
-        known, names = set(streams), {name for name, _ in weighted}
-        for name, token in weighted:
-            if name not in known:
-                raise self._stranger(name, token, streams, where)
-        for name in streams:
+def _read_streams(cursor: Cursor, inputs: Mapping[str, str]) -> list[Named]:
+    """Read ``('a', 'b', 3)``, behind IN."""
+    start = cursor.token
+    cursor.expect_symbol("(", _LISTED)
+    listed = cursor.listed(lambda: _read_stream(cursor, inputs))
+    cursor.expect_symbol(")", _LISTED)
+    _refuse_twice(cursor, listed, "stands twice in the list", "name each stream once")
+    if len(inputs) > 1:
+        names, allowed = {name for name, _ in listed}, dict.fromkeys(inputs.values())
+        for name, token in listed:
+            if name not in allowed:
+                raise _stranger(cursor, name, token, tuple(allowed), "FROM")
+        for name in allowed:
             if name not in names:
-                raise self.error(
-                    f"the stream {shortened(name)} has no weight",
-                    weighted[-1][1],
-                    f"write {shortened(quoted_name(name))} => 1 too, or 0 if it does not count",
+                raise cursor.error(
+                    f"the input {name} is missing in the list of streams",
+                    start,
+                    "leave IN out: FROM says which streams there are",
                 )
+    return listed
 
-    def _stranger(self, name: str, token: Token, streams: list[str], where: str) -> QueryError:
-        return self.error(
-            f"the stream {shortened(name)} is not in {where}",
-            token,
-            f"the streams are {shortened(', '.join(streams[:20]))}",
-        )
 
-    # -- values ----------------------------------------------------------------------------------
+def _read_stream(cursor: Cursor, inputs: Mapping[str, str]) -> Named:
+    """Read the name of a stream as the data has it: a text or a whole number."""
+    start = cursor.token
+    sign = "-" if cursor.takes_symbol("-") else ""
+    token = cursor.token
+    if token.kind is TokenKind.STRING and not sign:
+        return _spelled(cursor.next().value, inputs), start
+    if token.kind is TokenKind.NUMBER and token.value.isdigit():
+        return str(int(sign + cursor.next().value)), start
+    hint = _LISTED
+    if token.is_name:
+        hint = f"write {quoted_text(token.value)}"
+    raise cursor.error(
+        f"a stream is named by a text or a whole number, not by {token.described()}", token, hint
+    )
 
-    def _values(self) -> dict[str, Any]:
-        if not self.takes("VALUES"):
-            return {}
-        start = self.token
-        self.expect("BETWEEN", hint="write VALUES BETWEEN 0 AND 1")
-        low = self.real("the lower end")
-        self.expect("AND", hint="write VALUES BETWEEN 0 AND 1")
-        high = self.real("the upper end")
-        if not low < high:
-            raise self.error("the range of values is empty", start, "write the lower end first")
-        return {"low": low, "high": high}
 
-    def _repeats(self) -> dict[str, Any]:
-        if not self.takes("REPEATS"):
-            return {}
-        repeats = self.one_of(COMBINATIONS[:-1], "a function")
-        self.expect("AT", "MOST", hint="write REPEATS SUM AT MOST 3")
-        return {"repeats": repeats, "at_most": self.count("the number of repeats")}
+def _spelled(name: str, inputs: Mapping[str, str]) -> str:
+    """The name as FROM spells it if there are several inputs; else names are those of the data."""
+    return inputs.get(name.casefold(), name) if len(inputs) > 1 else name
+
+
+def _refuse_twice(cursor: Cursor, streams: list[Named], problem: str, hint: str) -> None:
+    seen: set[str] = set()
+    for name, token in streams:
+        if name in seen:
+            raise cursor.error(f"the stream {shortened(name)} {problem}", token, hint)
+        seen.add(name)
+
+
+def _match_weights(
+    cursor: Cursor, weighted: list[Named], streams: tuple[str, ...], where: str
+) -> None:
+    """Check that each stream has a weight, and nothing else has."""
+    allowed, names = set(streams), {name for name, _ in weighted}
+    for name, token in weighted:
+        if name not in allowed:
+            raise _stranger(cursor, name, token, streams, where)
+    for name in streams:
+        if name not in names:
+            raise cursor.error(
+                f"the stream {shortened(name)} has no weight",
+                weighted[-1][1],
+                f"write {shortened(quoted_name(name))} => 1 too, or 0 if it does not count",
+            )
+
+
+def _stranger(
+    cursor: Cursor, name: str, token: Token, streams: tuple[str, ...], where: str
+) -> QueryError:
+    return cursor.error(
+        f"the stream {shortened(name)} is not in {where}",
+        token,
+        f"the streams are {shortened(', '.join(streams[:20]))}",
+    )
+
+
+# -- values ----------------------------------------------------------------------------------------
+
+
+def _read_values(cursor: Cursor) -> tuple[float, float | None]:
+    """Read ``VALUES BETWEEN low AND high``, if it comes."""
+    if not cursor.takes("VALUES"):
+        return 0.0, None
+    start = cursor.token
+    cursor.expect("BETWEEN", hint="write VALUES BETWEEN 0 AND 1")
+    low = cursor.real("the lower end")
+    cursor.expect("AND", hint="write VALUES BETWEEN 0 AND 1")
+    high = cursor.real("the upper end")
+    if not low < high:
+        raise cursor.error("the range of values is empty", start, "write the lower end first")
+    return low, high
+
+
+def _read_repeats(cursor: Cursor) -> tuple[str | None, int | None]:
+    """Read ``REPEATS f AT MOST m``, if it comes."""
+    if not cursor.takes("REPEATS"):
+        return None, None
+    repeats = cursor.one_of(COMBINATIONS[:-1], "a function")
+    cursor.expect("AT", "MOST", hint="write REPEATS SUM AT MOST 3")
+    return repeats, cursor.count("the number of repeats")

@@ -23,7 +23,7 @@ MAX_DURATION = 1 << 61
 
 
 def microseconds(number: str, unit: str) -> int:
-    """The duration in microseconds, or ``ValueError`` saying why there is none.
+    """Convert a duration to microseconds; ``ValueError`` says why that cannot be done.
 
     >>> microseconds("1.5", "mins")
     90000000
@@ -39,7 +39,7 @@ def microseconds(number: str, unit: str) -> int:
 
 
 def rounded_up(duration: int) -> int:
-    """The duration, or up to a quarter more, as a whole number of a unit that is easy to read.
+    """Round a duration up, by at most a quarter, to a whole number of a unit that reads easily.
 
     >>> written(rounded_up(1_234_567)), written(rounded_up(13 * 86_400_000_000 - 1))
     ('1235 MILLISECONDS', '13 DAYS')
@@ -55,7 +55,7 @@ def rounded_up(duration: int) -> int:
 
 
 def written(duration: int) -> str:
-    """The duration in the largest unit that gives a whole number.
+    """Write the duration in the largest unit that gives a whole number.
 
     >>> written(90_000_000), written(3_600_000_000), written(0)
     ('90 SECONDS', '1 HOUR', '0 SECONDS')

@@ -10,29 +10,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 
 from crestline.core.errors import QueryError
-from crestline.language.printer import Printer, canonical
-from crestline.language.scanner import Part, Scanner
-from crestline.language.tokens import MAX_CHARACTERS, Kind, Token, quoted_name, tokenize
-from crestline.language.tree import Tree, build
+from crestline.language.cursor import Cursor
+from crestline.language.grammar import read_nodes
+from crestline.language.nodes import Column, Node, canonical, columns
+from crestline.language.printer import Printer
+from crestline.language.tokens import MAX_CHARACTERS, TokenKind, quoted_name
 
 _ENGINES = ("spark", "duckdb")
-
-
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    """What there is to know about an expression."""
-
-    sql: str
-    columns: tuple[str, ...]
-    column: str | None
-    text: str
-    tree: Tree
-
-    def printed(self, engine: int) -> str:
-        return Printer(self.text, self.tree, engine).print()
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,73 +31,99 @@ class Expression:
     """
 
     sql: str
+    root: Node = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sql", _reading(self.sql).sql)
+        cursor = Cursor(self.sql)
+        root = _read_root(cursor)
+        rest = cursor.token
+        if rest.kind is not TokenKind.END:
+            raise cursor.error(f"{rest.described()} does not belong to the expression")
+        self._set(root)
+
+    @classmethod
+    def _of(cls, root: Node) -> Expression:
+        expression = cls.__new__(cls)
+        expression._set(root)
+        return expression
+
+    def _set(self, root: Node) -> None:
+        object.__setattr__(self, "sql", canonical(root))
+        object.__setattr__(self, "root", root)
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that are read, each once, in the order of their first use."""
-        return _reading(self.sql).columns
+        return tuple(dict.fromkeys(column.name for column in columns(self.root)))
 
     @property
     def column(self) -> str | None:
         """The name, if the expression is nothing but a column."""
-        return _reading(self.sql).column
+        return self.root.name if isinstance(self.root, Column) else None
 
     def to(self, dialect: str) -> str:
-        """The expression as SQL of ``"spark"`` or ``"duckdb"``, with the same value in both.
+        """Write the expression as SQL of ``"spark"`` or ``"duckdb"``, with the same value in both.
 
         >>> Expression("a / 2").to("duckdb")
         '(TRY_CAST("a" AS DOUBLE) / nullif(TRY_CAST(CAST(2 AS INTEGER) AS DOUBLE), 0e0))'
         """
         if dialect not in _ENGINES:
             raise ValueError(f"dialect {dialect!r} is not one of {', '.join(_ENGINES)}")
-        return _reading(self.sql).printed(_ENGINES.index(dialect))
+        return Printer(self.sql, _ENGINES.index(dialect)).print(self.root)
 
     def __str__(self) -> str:
         return self.sql
 
 
-def tree_of(expression: Expression) -> Tree:
-    """The checked tree of an expression."""
-    return _reading(expression.sql).tree
+def _read_root(cursor: Cursor) -> Node:
+    root = read_nodes(cursor)
+    for engine in range(len(_ENGINES)):  # what cannot be printed is an error now, not later
+        Printer(cursor.text, engine).print(root)
+    return root
 
 
-def read_expression(
-    text: str,
-    tokens: list[Token],
-    at: int,
-    stream: str | None = None,
-    aliases: Mapping[str, Expression] | None = None,
-) -> tuple[Expression, int]:
-    """The expression that begins at a token, and the number of the first token behind it.
+def read_expression(cursor: Cursor, aliases: Mapping[str, Expression] | None = None) -> Expression:
+    """Read the expression that begins at the cursor.
 
-    ``stream`` is the name that may stand before a column, as in ``SENSOR.location``; a name without
-    it that is among the ``aliases``, in lower case, stands for that expression.
+    A name without the stream before it that is among the ``aliases``, in lower case, stands for
+    that expression.
     """
-    scanner = Scanner(text, tokens, at, stream)
-    expression = Expression(_remembered(_read(scanner)).sql)
+    token = cursor.token
+    expression = Expression._of(_read_root(cursor))
     meant = {
-        number: alias
-        for number in scanner.unqualified
-        if (alias := (aliases or {}).get(_column_name(scanner.parts[number]).casefold()))
+        column: aliases[column.name.casefold()]
+        for column in columns(expression.root)
+        if aliases and not column.qualified and column.name.casefold() in aliases
     }
-    if meant:
-        try:
-            expression = _with_aliases(scanner.parts, meant)
-        except QueryError as error:  # of the longer text, which nobody has written
-            place = tokens[at]
-            raise QueryError(error.message, text, place.start, place.length, error.hint) from None
-    return expression, scanner.at
+    if not meant:
+        return expression
+    try:
+        return _with_aliases(expression.root, meant)
+    except QueryError as error:  # of the longer text, which nobody has written
+        raise cursor.error(error.message, token, error.hint) from None
 
 
-def _with_aliases(parts: list[Part], meant: Mapping[int, Expression]) -> Expression:
-    """The expression of the parts, some of which stand for others."""
-    if len(parts) == 1:
-        return meant[0]
-    texts = {n: a.sql if a.column is not None else f"({a.sql})" for n, a in meant.items()}
-    return Expression(_rewritten(parts, texts))
+def _with_aliases(root: Node, meant: Mapping[Column, Expression]) -> Expression:
+    """The expression in which some columns stand for others."""
+    if isinstance(root, Column):
+        return meant[root]
+    texts = {c: e.sql if e.column is not None else f"({e.sql})" for c, e in meant.items()}
+    if sum(map(len, texts.values())) > MAX_CHARACTERS:
+        raise QueryError(
+            f"with the selected expressions that it names this has more than {MAX_CHARACTERS:,}"
+            " characters",
+            hint="compute parts of it before the stream comes in",
+        )
+    return Expression(canonical(root, lambda c: texts.get(c) or quoted_name(c.name)))
+
+
+def read_column(cursor: Cursor, what: str) -> str:
+    """Read the name of a column, which the stream may precede."""
+    token = cursor.token
+    column = read_expression(cursor).column
+    if column is None:
+        raise cursor.error(f"{what} is the plain name of a column", token)
+    return column
 
 
 def qualified(expression: Expression, names: Collection[str], stream: str) -> str:
@@ -119,68 +132,9 @@ def qualified(expression: Expression, names: Collection[str], stream: str) -> st
     >>> qualified(Expression("a + Price"), {"price"}, "trades")
     'a + trades.Price'
     """
-    parts = Scanner(expression.sql, tokenize(expression.sql), 0).scan()
-    texts = {
-        number: f"{quoted_name(stream)}.{part.shown}"
-        for number, part in enumerate(parts)
-        if _is_column(part) and _column_name(part).casefold() in names
-    }
-    return _rewritten(parts, texts)
 
+    def written(column: Column) -> str:
+        name = quoted_name(column.name)
+        return f"{quoted_name(stream)}.{name}" if column.name.casefold() in names else name
 
-def _rewritten(parts: list[Part], texts: Mapping[int, str]) -> str:
-    """The canonical text of the parts, with other ``texts`` for some of them."""
-    if sum(len(texts.get(n, part.shown)) for n, part in enumerate(parts)) > MAX_CHARACTERS:
-        raise QueryError(
-            f"with the selected expressions that it names this has more than {MAX_CHARACTERS:,}"
-            " characters",
-            hint="compute parts of it before the stream comes in",
-        )
-    return canonical([replace(p, shown=texts.get(n, p.shown)) for n, p in enumerate(parts)])
-
-
-def _is_column(part: Part) -> bool:
-    return part.leaf is not None and part.leaf.kind == "column"
-
-
-def _column_name(part: Part) -> str:
-    assert part.leaf is not None
-    return str(part.leaf.value)
-
-
-#: Readings by canonical text; the oldest go first.
-_readings: dict[str, _Reading] = {}
-_MOST_READINGS = 1024
-
-
-def _reading(sql: str) -> _Reading:
-    known = _readings.get(sql)
-    if known is not None:
-        return known
-    tokens = tokenize(sql)
-    scanner = Scanner(sql, tokens, 0)
-    reading = _read(scanner)
-    rest = tokens[scanner.at]
-    if rest.kind is not Kind.END:
-        raise QueryError(
-            f"{rest.described()} does not belong to the expression", sql, rest.start, rest.length
-        )
-    return _remembered(reading)
-
-
-def _remembered(reading: _Reading) -> _Reading:
-    while len(_readings) >= _MOST_READINGS:
-        _readings.pop(next(iter(_readings), ""), None)
-    _readings[reading.sql] = reading
-    return reading
-
-
-def _read(scanner: Scanner) -> _Reading:
-    parts = scanner.scan()
-    tree = build(scanner.text, parts)
-    names = [_column_name(part) for part in parts if _is_column(part)]
-    column = names[0] if names and len(parts) == 1 else None
-    reading = _Reading(canonical(parts), tuple(dict.fromkeys(names)), column, scanner.text, tree)
-    for engine in range(len(_ENGINES)):  # what cannot be printed is an error now, not later
-        reading.printed(engine)
-    return reading
+    return canonical(expression.root, written)

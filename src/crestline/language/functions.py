@@ -11,7 +11,7 @@ the last digit of roots, logarithms, powers and angles; how a FLOAT or DOUBLE lo
 
 In a template ``{0}`` is the first argument and ``{d[0]}`` the first argument as a double.
 
->>> FUNCTIONS["LN"].in_duckdb(["x"])
+>>> FUNCTIONS["LN"].call(["x"], DUCKDB)
 '(CASE WHEN TRY_CAST(x AS DOUBLE) > 0 THEN ln(TRY_CAST(x AS DOUBLE)) END)'
 """
 
@@ -32,7 +32,10 @@ ANY = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """``least`` to ``most`` arguments; ``literals`` are the positions that must be literals."""
+    """A function of the whitelist.
+
+    It takes ``least`` to ``most`` arguments; those at the positions ``literals`` must be literals.
+    """
 
     name: str
     least: int
@@ -42,11 +45,9 @@ class Function:
     usage: str = ""
     literals: tuple[int, ...] = ()
 
-    def in_spark(self, arguments: list[str]) -> str:
-        return filled(self.spark, arguments, SPARK)
-
-    def in_duckdb(self, arguments: list[str]) -> str:
-        return filled(self.duckdb, arguments, DUCKDB)
+    def call(self, arguments: list[str], engine: int) -> str:
+        """Write a call of the function with these arguments."""
+        return filled((self.spark, self.duckdb)[engine], arguments, engine)
 
     @property
     def example(self) -> str:
@@ -58,7 +59,7 @@ class Function:
 #: An argument that weighs more is computed once where a template repeats it. Lighter ones are
 #: written out: engines see by themselves that they are the same, and filters can use them.
 SHARED_FROM = 200
-#: What stands for the arguments that are computed once.
+#: The name of the structure of arguments that are computed once.
 SHARED = "__crestline_shared"
 _NAME = rf"{SHARED}\.v\d+_"
 #: Engines repeat the operand of these, whatever its size.
@@ -67,10 +68,10 @@ _REPEATED = re.compile(rf"nullif\((TRY_CAST\()?{_NAME}|{_NAME} (NOT )?(BETWEEN|I
 
 
 def filled(template: Template, arguments: list[str], engine: int) -> str:
-    """A template with its arguments, in parentheses; it stays short however deep they nest.
+    """Fill a template, in parentheses; the text stays short however deep the arguments nest.
 
     Heavy arguments are bound to names if one of them is repeated: engines have no LET, but they
-    transform lists, here of one element. Names stand for all heavy ones, since engines take
+    transform lists, here of one element. All heavy arguments get names then, since engines take
     exponential time for a transformation inside another.
 
     >>> filled("{0} * {0}", ["x"], DUCKDB)
@@ -120,8 +121,8 @@ def _joined(arguments: list[str]) -> str:
 
 
 def balanced(operator: str, terms: list[str]) -> str:
-    """The terms with an associative operator between them, as a balanced tree: a long chain is
-    deeper than engines parse.
+    """Put an associative operator between the terms, as a balanced tree: a long chain is deeper
+    than engines parse.
 
     >>> balanced("+", ["a", "b", "c"])
     '((a + b) + c)'

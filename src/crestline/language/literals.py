@@ -1,6 +1,6 @@
-"""The leaves of an expression: numbers, texts, dates, times, intervals, names, types.
+"""The literals of an expression: numbers, texts, dates, times, intervals; IN lists and patterns.
 
-Each leaf prints itself three times: canonically, for Spark and for DuckDB.
+A leaf holds its text three times: canonical, for Spark and for DuckDB.
 
 - A number with a point or an exponent is a DOUBLE. (Spark would read ``0.5`` as a DECIMAL, whose
   arithmetic no two engines share; scores are doubles in any case.)
@@ -17,7 +17,8 @@ from decimal import Decimal
 from math import isfinite
 from typing import TypeVar
 
-from crestline.language.tokens import quoted_name, quoted_text, shortened
+from crestline.language.cursor import Cursor
+from crestline.language.tokens import Token, TokenKind, quoted_text, shortened
 
 _MOST = (1 << 63) - 1
 _ISO = re.compile(
@@ -28,25 +29,19 @@ Moment = TypeVar("Moment", date, datetime)
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """``kind`` is column, number, text, date, timestamp, interval, constant, predicate or type."""
+    """``kind`` is number, text, date, timestamp, interval, constant or predicate."""
 
     kind: str
     canonical: str
     spark: str
     duckdb: str
     value: object = None
-    #: The same with a minus sign, for numbers.
+    #: A number with a minus sign, for Spark and DuckDB.
     negative: tuple[str, str] = ("", "")
 
 
-def column(name: str) -> Leaf:
-    backticks = "`" + name.replace("`", "``") + "`"
-    quotes = '"' + name.replace('"', '""') + '"'
-    return Leaf("column", quoted_name(name), backticks, quotes, name)
-
-
 def number(written: str) -> Leaf:
-    """A literal number, or ``ValueError``.
+    """A literal number; ``ValueError`` if it is too large.
 
     >>> number("1.50").spark, number("7").duckdb
     ('1.5e0', 'CAST(7 AS INTEGER)')
@@ -72,6 +67,7 @@ def number(written: str) -> Leaf:
 
 
 def text(value: str) -> Leaf:
+    """A text."""
     return Leaf("text", quoted_text(value), quoted_text(value), _duckdb_text(value), value)
 
 
@@ -81,12 +77,14 @@ def constant(word: str) -> Leaf:
 
 
 def date_literal(value: str) -> Leaf:
+    """A date."""
     day = _read(date.fromisoformat, value, "DATE '2024-01-31'").isoformat()
     return Leaf("date", f"DATE '{day}'", f"DATE '{day}'", f"DATE '{day}'", value)
 
 
 def timestamp_literal(value: str) -> Leaf:
-    """
+    """A timestamp in UTC.
+
     >>> timestamp_literal("2024-01-31 12:00+02:00").spark
     "TIMESTAMP '2024-01-31 10:00:00Z'"
     """
@@ -102,7 +100,8 @@ def timestamp_literal(value: str) -> Leaf:
 
 
 def interval(count: str, unit: str) -> Leaf:
-    """
+    """A span of time.
+
     >>> interval("90", "seconds").duckdb
     'to_microseconds(90000000)'
     """
@@ -139,11 +138,13 @@ INTERVAL_UNITS = {
 
 
 def is_null(negated: bool) -> Leaf:
+    """``IS NULL`` or ``IS NOT NULL``."""
     shown = "IS NOT NULL" if negated else "IS NULL"
     return Leaf("predicate", shown, shown, shown)
 
 
 def in_list(values: list[Leaf], negated: bool) -> Leaf:
+    """``IN (...)`` or ``NOT IN (...)``."""
     word = "NOT IN" if negated else "IN"
     return Leaf(
         "predicate",
@@ -154,7 +155,7 @@ def in_list(values: list[Leaf], negated: bool) -> Leaf:
 
 
 def like(pattern: str, negated: bool) -> Leaf:
-    """A LIKE pattern; the backslash escapes, in DuckDB only because it is told so."""
+    """A LIKE pattern; the backslash escapes, which DuckDB must be told with ESCAPE."""
     if re.search(r"\\(?![%_\\])", re.sub(r"\\[%_\\]", "", pattern)):
         raise ValueError("in a LIKE pattern a backslash stands before %, _ or another backslash")
     word = "NOT LIKE" if negated else "LIKE"
@@ -176,9 +177,65 @@ TYPES = {
 }
 
 
-def type_name(word: str) -> Leaf:
-    name = TYPES[word.upper()]
-    return Leaf("type", name, name, name, name)
+# -- from tokens -----------------------------------------------------------------------------------
+
+
+def read_literal(cursor: Cursor) -> Leaf | None:
+    """Read a number, a text, NULL, TRUE, FALSE, a date or a timestamp, if one comes next."""
+    token, following = cursor.token, cursor.ahead()
+    if token.kind is TokenKind.NUMBER:
+        return _taken(cursor, number, token)
+    if token.kind is TokenKind.STRING:
+        return _taken(cursor, text, token)
+    if token.keyword in ("NULL", "TRUE", "FALSE"):
+        return constant(cursor.next().keyword)
+    if token.keyword in ("DATE", "TIMESTAMP") and following.kind is TokenKind.STRING:
+        cursor.next()
+        reader = date_literal if token.keyword == "DATE" else timestamp_literal
+        return _taken(cursor, reader, following)
+    return None
+
+
+def read_listed(cursor: Cursor) -> Leaf:
+    """Read one literal of an IN list."""
+    token = cursor.token
+    negative = cursor.ahead().kind is TokenKind.NUMBER and cursor.takes_symbol("-")
+    leaf = read_literal(cursor)
+    if leaf is None:
+        raise cursor.error("an IN list holds literals only", token, "write IN ('A', 'B')")
+    return Leaf("number", f"-{leaf.canonical}", *leaf.negative) if negative else leaf
+
+
+def read_interval(cursor: Cursor) -> Leaf | None:
+    """Read ``INTERVAL 5 MINUTES``, if one comes next."""
+    following = cursor.ahead()
+    sign = "-" if following.is_symbol("-") else ""
+    counts = sign or following.kind in (TokenKind.NUMBER, TokenKind.STRING)
+    if cursor.token.keyword != "INTERVAL" or not counts:
+        return None
+    count, unit = cursor.ahead(1 + len(sign)), cursor.ahead(2 + len(sign))
+    if unit.kind is not TokenKind.WORD or count.kind not in (TokenKind.NUMBER, TokenKind.STRING):
+        raise cursor.error("an interval needs a number and a unit", count, "INTERVAL 5 MINUTES")
+    cursor.index += 2 + len(sign)
+    return _taken(cursor, lambda value: interval(sign + value, unit.value), count)
+
+
+def read_like(cursor: Cursor, negated: bool) -> Leaf:
+    """Read the pattern behind LIKE."""
+    pattern = cursor.token
+    if pattern.kind is not TokenKind.STRING:
+        raise cursor.error("LIKE takes a text", hint="write LIKE 'A%'")
+    return _taken(cursor, lambda value: like(value, negated), pattern)
+
+
+def _taken(cursor: Cursor, make: Callable[[str], Leaf], token: Token) -> Leaf:
+    """Make a leaf of the token's value, and go on; what is wrong with it is shown there."""
+    try:
+        leaf = make(token.value)
+    except ValueError as complaint:
+        raise cursor.error(str(complaint), token) from None
+    cursor.next()
+    return leaf
 
 
 def _duckdb_text(value: str) -> str:
@@ -186,7 +243,7 @@ def _duckdb_text(value: str) -> str:
 
 
 def _read(reader: Callable[[str], Moment], value: str, example: str) -> Moment:
-    """The date or time that an ISO 8601 text stands for."""
+    """Read an ISO 8601 text."""
     try:
         # Python also reads week dates and times without colons, which no SQL engine does.
         if _ISO.fullmatch(value):

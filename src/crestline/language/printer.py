@@ -1,17 +1,15 @@
-"""A checked tree as SQL of an engine, and the canonical text of an expression.
+"""An expression as SQL of an engine.
 
-sqlglot could print its trees for any engine, but a translation that is nearly right would rank
-records differently in the two engines. So every node is printed here, from templates whose values
-were compared: arithmetic that overflows is NULL, a division by zero is NULL, ``/`` divides doubles,
-and everything is in parentheses, since engines disagree on ranks of operators.
+Each node is written from templates whose values were compared in both engines, because a
+translation that is nearly right would rank records differently. Arithmetic that overflows is NULL,
+a division by zero is NULL, ``/`` divides doubles. Everything is in parentheses, since engines
+disagree on the precedence of operators.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TypeVar
-
-from sqlglot import Expr, exp
 
 from crestline.core.errors import QueryError
 from crestline.language import geometry
@@ -25,14 +23,28 @@ from crestline.language.functions import (
     Template,
     filled,
 )
-from crestline.language.scanner import Part
-from crestline.language.tokens import shortened
-from crestline.language.tree import COMPARISON, OPERATORS, Tree
+from crestline.language.nodes import (
+    Between,
+    Binary,
+    Case,
+    Cast,
+    Chain,
+    Column,
+    Element,
+    FunctionCall,
+    Literal,
+    Node,
+    Parentheses,
+    Predicate,
+    Prefix,
+    case_text,
+)
+from crestline.language.tokens import in_quotes, shortened
 
 #: The longest SQL that an expression may become; DuckDB reads about that much in a second.
 MAX_SQL = 300_000
 
-Literal = TypeVar("Literal", int, str)
+Constant = TypeVar("Constant", int, str)
 
 
 def _quotient(engine: int) -> Callable[[list[str]], str]:
@@ -58,16 +70,14 @@ _ARITHMETIC: dict[str, tuple[Template, Template]] = {
 
 
 class Printer:
-    """Prints for Spark (``engine=0``) or DuckDB (``engine=1``)."""
+    """Prints for Spark or DuckDB; errors point into ``text``."""
 
-    def __init__(self, text: str, tree: Tree, engine: int) -> None:
-        self.text, self.tree, self.engine = text, tree, engine
+    def __init__(self, text: str, engine: int) -> None:
+        self.text, self.engine = text, engine
 
-    def print(self, node: Expr | None = None) -> str:
-        """The node, the root by default, as a piece of SQL that can stand anywhere."""
-        node = self.tree.root if node is None else node
-        leaf = self.tree.leaf(node)
-        sql = self._node(node) if leaf is None else (leaf.spark, leaf.duckdb)[self.engine]
+    def print(self, node: Node) -> str:
+        """The node as a piece of SQL that can stand anywhere."""
+        sql = self._node(node)
         if len(sql) > MAX_SQL:
             raise self._error(
                 node,
@@ -76,100 +86,69 @@ class Printer:
             )
         return sql
 
-    def _node(self, node: Expr) -> str:
-        if isinstance(node, exp.Paren):
-            return self.print(node.this)
-        if isinstance(node, exp.Connector):
-            return self._connected(node)
-        if isinstance(node, exp.Not):
-            return f"(NOT {self.print(node.this)})"
-        if isinstance(node, exp.Neg):
-            return self._negated(node)
-        if isinstance(node, exp.Case):
-            return self._case(node)
-        if isinstance(node, exp.Bracket):
-            index = self._literal(node.expressions[0], int, "an index is a whole number")
-            array = self.print(node.this)
-            return (f"get({array}, {index})", f"list_extract({array}, {index + 1})")[self.engine]
-        if isinstance(node, exp.Anonymous):
-            return self._call(str(node.this), node.expressions)
-        if type(node) in OPERATORS:
-            key, level = OPERATORS[type(node)]
-            return self._compared(node, key) if level <= COMPARISON else self._calculated(node)
+    def _node(self, node: Node) -> str:
+        match node:
+            case Column():
+                return in_quotes(node.name, ("`", '"')[self.engine])
+            case Literal():
+                return (node.leaf.spark, node.leaf.duckdb)[self.engine]
+            case Parentheses(items=(item,)):
+                return self.print(item)
+            case Chain():
+                return f"({f' {node.operator} '.join(map(self.print, node.operands))})"
+            case Prefix(operator="NOT"):
+                return f"(NOT {self.print(node.operand)})"
+            case Prefix():
+                return self._negated(node.operand)
+            case Binary():
+                return self._binary(node)
+            case Predicate():
+                predicate = (node.leaf.spark, node.leaf.duckdb)[self.engine]
+                return self._filled(lambda texts: f"{texts[0]} {predicate}", node.operand)
+            case Between():
+                return self._filled(f"{{0}} {node.operator} {{1}} AND {{2}}", *node.operands)
+            case Element():
+                index = self._constant(node.index, int, "an index is a whole number")
+                array = self.print(node.array)
+                if self.engine == DUCKDB:
+                    return f"list_extract({array}, {index + 1})"
+                return f"get({array}, {index})"
+            case Case(operand=None):
+                return f"({case_text('', list(map(self.print, node.parts)))})"
+            case Case(operand=Node() as operand):
+                return self._filled(
+                    lambda texts: case_text(texts[0], texts[1:]), operand, *node.parts
+                )
+            case Cast():
+                return self._filled(CASTS[node.type][self.engine], node.operand)
+            case FunctionCall():
+                return self._call(node.name, node.arguments)
         raise self._error(
             node, "a list in parentheses is for DISTANCE and IN only", "write one expression"
         )
 
-    def _connected(self, node: exp.Connector) -> str:
-        """A chain of AND or OR without nesting, since chains may be long."""
-        operands: list[Expr] = []
-        stack: list[Expr] = [node]
-        while stack:
-            top = stack.pop()
-            if type(top) is type(node):
-                stack += [top.args["expression"], top.this]
-            else:
-                operands.append(top)
-        word = " AND " if isinstance(node, exp.And) else " OR "
-        return f"({word.join(self.print(operand) for operand in operands)})"
+    def _filled(self, template: Template, *nodes: Node) -> str:
+        return filled(template, list(map(self.print, nodes)), self.engine)
 
-    def _compared(self, node: Expr, key: str) -> str:
-        right = node.args["expression"]
-        leaf = self.tree.leaf(right)
-        if leaf is not None and leaf.kind == "predicate":
-            predicate = (leaf.spark, leaf.duckdb)[self.engine]
-            return filled(
-                lambda texts: f"{texts[0]} {predicate}", [self.print(node.this)], self.engine
-            )
-        if key == "<=>" and self.engine:
-            key = "IS NOT DISTINCT FROM"
-        return f"({self.print(node.this)} {key} {self.print(right)})"
+    def _binary(self, node: Binary) -> str:
+        if (templates := _ARITHMETIC.get(node.operator)) is not None:
+            return self._filled(templates[self.engine], node.left, node.right)
+        operator = node.operator
+        if operator == "<=>" and self.engine == DUCKDB:
+            operator = "IS NOT DISTINCT FROM"
+        return f"({self.print(node.left)} {operator} {self.print(node.right)})"
 
-    def _calculated(self, node: Expr) -> str:
-        """Arithmetic; a chain leans to the left and is followed down in a loop."""
-        chain: list[Expr] = []
-        while type(node) in _CALCULATIONS:
-            chain.append(node)
-            node = node.this
-        sql = self.print(node)
-        for step in reversed(chain):
-            template = _ARITHMETIC[OPERATORS[type(step)][0]][self.engine]
-            sql = filled(template, [sql, self.print(step.args["expression"])], self.engine)
-            if len(sql) > MAX_SQL:
-                break
-        return sql
-
-    def _negated(self, node: exp.Neg) -> str:
-        leaf = self.tree.leaf(node.this)
-        if leaf is not None and leaf.kind == "number":
-            return leaf.negative[self.engine]
+    def _negated(self, operand: Node) -> str:
+        if isinstance(operand, Literal) and operand.leaf.kind == "number":
+            return operand.leaf.negative[self.engine]
         template = ("try_multiply({0}, -1Y)", "TRY(-{0})")[self.engine]
-        return template.format(self.print(node.this))
+        return template.format(self.print(operand))
 
-    def _case(self, node: exp.Case) -> str:
-        nodes = [node.this]
-        for branch in node.args["ifs"]:
-            nodes += [branch.this, branch.args["true"]]
-        nodes.append(node.args.get("default"))
-        texts = [self.print(node) for node in nodes if node is not None]
-        if node.this is None:
-            return f"({_case_of('', texts)})"
-        return filled(lambda texts: _case_of(texts[0], texts[1:]), texts, self.engine)
-
-    def _call(self, name: str, arguments: list[Expr]) -> str:
-        if name.endswith("BETWEEN"):
-            texts = [self.print(argument) for argument in arguments]
-            return filled(f"{{0}} {name} {{1}} AND {{2}}", texts, self.engine)
-        if name == "CAST":
-            leaf = self.tree.leaf(arguments[1])
-            assert leaf is not None
-            template = CASTS[str(leaf.value)][self.engine]
-            return filled(template, [self.print(arguments[0])], self.engine)
+    def _call(self, name: str, arguments: tuple[Node, ...]) -> str:
         if name in ("DISTANCE", "WEIGHTED_DISTANCE"):
             return self._distance(name, arguments)
         if name == "HAVERSINE":
-            texts = [self.print(argument) for argument in arguments]
-            return filled(geometry.haversine, texts, self.engine)
+            return self._filled(geometry.haversine, *arguments)
         if name == "COSINE":
             return self._cosine(*arguments)
         function = FUNCTIONS[name]
@@ -179,12 +158,12 @@ class Printer:
             else self.print(argument)
             for position, argument in enumerate(arguments)
         ]
-        return function.in_duckdb(texts) if self.engine else function.in_spark(texts)
+        return function.call(texts, self.engine)
 
-    def _restricted(self, name: str, position: int, argument: Expr) -> str:
+    def _restricted(self, name: str, position: int, argument: Node) -> str:
         """An argument that must be a literal, because engines differ on other values."""
         if name == "DATE_TRUNC":
-            unit = self._literal(argument, str, "the unit of DATE_TRUNC is a text").lower()
+            unit = self._constant(argument, str, "the unit of DATE_TRUNC is a text").lower()
             if unit not in TRUNCATIONS:
                 raise self._error(
                     argument,
@@ -194,12 +173,12 @@ class Printer:
             return f"'{unit}'"
         least, most = {"ROUND": (0, 10), "SUBSTRING": (2 - position, 1 << 30)}[name]
         expected = f"argument {position + 1} of {name} is a whole number from {least} to {most}"
-        number = self._literal(argument, int, expected)
+        number = self._constant(argument, int, expected)
         if not least <= number <= most:
             raise self._error(argument, f"{expected}, not {number}", "change it")
         return str(number)
 
-    def _distance(self, name: str, arguments: list[Expr]) -> str:
+    def _distance(self, name: str, arguments: tuple[Node, ...]) -> str:
         points = [self._point(name, argument) for argument in arguments]
         for point, argument in zip(points, arguments, strict=True):
             if len(point) != len(points[0]):
@@ -210,80 +189,34 @@ class Printer:
                 )
         return geometry.distance(*points)
 
-    def _point(self, name: str, argument: Expr) -> list[str]:
-        if isinstance(argument, exp.Tuple) and argument.expressions:
-            return [self.print(coordinate) for coordinate in argument.expressions]
-        if isinstance(argument, exp.Paren):
-            return [self.print(argument.this)]
+    def _point(self, name: str, argument: Node) -> list[str]:
+        if isinstance(argument, Parentheses):
+            return [self.print(coordinate) for coordinate in argument.items]
         raise self._error(
             argument, f"{name} takes points in parentheses", f"write {FUNCTIONS[name].example}"
         )
 
-    def _cosine(self, vector: Expr, other: Expr) -> str:
+    def _cosine(self, vector: Node, other: Node) -> str:
         usage = "COSINE takes an array column and an ARRAY of numbers"
-        if not isinstance(other, exp.Anonymous) or other.this != "ARRAY":
+        if not isinstance(other, FunctionCall) or other.name != "ARRAY":
             raise self._error(other, usage, f"write {FUNCTIONS['COSINE'].example}")
-        weights = [float(self._number(element, usage)) for element in other.expressions]
-        return filled(
-            lambda texts: geometry.cosine(texts[0], weights)[self.engine],
-            [self.print(vector)],
-            self.engine,
-        )
+        weights = [float(self._number(element, usage)) for element in other.arguments]
+        return self._filled(lambda texts: geometry.cosine(texts[0], weights)[self.engine], vector)
 
-    def _number(self, node: Expr, expected: str) -> float:
-        if isinstance(node, exp.Neg):
-            return -self._number(node.this, expected)
-        leaf = self.tree.leaf(node)
-        if leaf is not None and leaf.kind == "number" and isinstance(leaf.value, int | float):
+    def _number(self, node: Node, expected: str) -> float:
+        if isinstance(node, Prefix) and node.operator == "-":
+            return -self._number(node.operand, expected)
+        leaf = node.leaf if isinstance(node, Literal) else None
+        if leaf and leaf.kind == "number" and isinstance(leaf.value, int | float):
             return leaf.value
         raise self._error(node, expected, f"write {FUNCTIONS['COSINE'].example}")
 
-    def _literal(self, node: Expr, kind: type[Literal], expected: str) -> Literal:
-        leaf = self.tree.leaf(node)
-        if leaf is not None and leaf.kind in ("number", "text") and isinstance(leaf.value, kind):
+    def _constant(self, node: Node, dtype: type[Constant], expected: str) -> Constant:
+        """The value of an argument that must be a literal of this type."""
+        leaf = node.leaf if isinstance(node, Literal) else None
+        if leaf and leaf.kind in ("number", "text") and isinstance(leaf.value, dtype):
             return leaf.value
         raise self._error(node, expected, "write a literal")
 
-    def _error(self, node: Expr, message: str, hint: str) -> QueryError:
-        place = self.tree.places[id(node)]
-        return QueryError(message, self.text, place.start, place.length, hint)
-
-
-def _case_of(operand: str, texts: list[str]) -> str:
-    """CASE with texts for WHEN and THEN in turn, and for ELSE if there is one more."""
-    arms = [f"WHEN {w} THEN {t}" for w, t in zip(texts[::2], texts[1::2], strict=False)]
-    default = [f"ELSE {texts[-1]}"] * (len(texts) % 2)
-    return " ".join(["CASE", *([operand] if operand else []), *arms, *default, "END"])
-
-
-_CALCULATIONS = {operator for operator, (_, level) in OPERATORS.items() if level > COMPARISON}
-
-
-def canonical(parts: list[Part]) -> str:
-    """The parts on one line, with the spaces that people put.
-
-    The tree was compared with the parts, so this text has that tree.
-    """
-    written = ""
-    previous = ""
-    for number, part in enumerate(parts):
-        prefix = part.key == "-" and _expects_operand(parts[number - 1].key if number else "")
-        if not part.shown:
-            continue
-        if written and not (
-            part.key in (")", "]", ",", "[")
-            and part.shown != "AS"
-            or previous in ("(", "[")
-            or previous == "prefix"
-            and part.key != "-"  # -- would begin a comment
-            or part.key == "("
-            and previous in FUNCTIONS
-        ):
-            written += " "
-        written += part.shown
-        previous = "prefix" if prefix else part.key
-    return written
-
-
-def _expects_operand(key: str) -> bool:
-    return not (key.startswith("#") or key in (")", "]", "END"))
+    def _error(self, node: Node, message: str, hint: str) -> QueryError:
+        return QueryError(message, self.text, node.token.start, node.token.length, hint)

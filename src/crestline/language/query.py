@@ -18,7 +18,7 @@ from crestline.language.tokens import quoted_name, quoted_text, shortened
 #: The largest k.
 MAX_K = 10_000_000
 
-#: Columns that every result of a kind has of its own, whatever is selected.
+#: The columns that a result has of its own, whatever is selected, by EMIT.
 OWN_COLUMNS = {
     "SNAPSHOTS": ("query", "window_start", "window_end", "rank", "score"),
     "CHANGES": ("query", "at", "change", "rank", "previous_rank", "score"),
@@ -47,8 +47,10 @@ class Selected:
 
 @dataclass(frozen=True, slots=True)
 class OrderTerm:
-    """What records are ranked by: an expression of the stream's columns. Where the text has a name
-    of the select list or the number of a selected column, this is what it stands for."""
+    """What records are ranked by: an expression of the stream's columns.
+
+    What a name or a number of the select list stands for is written out.
+    """
 
     expression: Expression
     descending: bool
@@ -61,9 +63,9 @@ class OrderTerm:
 class Combine:
     """The score of an object from its values on several streams (``COMBINE``).
 
-    A missing value counts as ``low``. ``repeats`` says how several values of one object on one
-    stream inside the window become one, of which there are ``at_most`` so many. ``streams`` are
-    all there are (``ACROSS column IN ...``), as text; none if the query does not list them.
+    A missing value counts as ``low``. Where an object has several values on one stream inside the
+    window, ``at_most`` so many, the function ``repeats`` makes one of them. ``streams`` are all
+    there are (``ACROSS column IN ...``), as text; none if the query does not list them.
     """
 
     function: str
@@ -110,7 +112,7 @@ class Combine:
 
 @dataclass(frozen=True, slots=True)
 class Probability:
-    """How probable a record is, which records exclude one another, and what is asked for."""
+    """How probable a record is, which records exclude one another, and what is to be answered."""
 
     expression: Expression
     exclusive_by: str | None = None
@@ -127,9 +129,12 @@ class Probability:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Query:
-    """One continuous top-k query. With ``combine`` the combined value is the order, and there may
-    be ``others``, further streams to read; with ``summed`` the distinct combinations of the
-    selected columns are ranked by their sums of probability."""
+    """One continuous top-k query.
+
+    With ``combine`` the combined value is the order, and there may be ``others``, further streams
+    to read. With ``summed`` the distinct combinations of the selected columns are ranked by their
+    sums of probability.
+    """
 
     k: int
     select: tuple[Selected, ...]
@@ -187,11 +192,11 @@ class Query:
         if set(self.known_streams or ()) != set(self.inputs):
             raise QueryError("with several streams behind FROM there are no others")
 
-    def _check_star(self, place: int) -> None:
+    def _check_star(self, position: int) -> None:
         if self.combine is not None or self.summed:
             raise QueryError("* is neither for COMBINE nor for BY SUM OF PROBABILITY")
-        if not 0 <= place <= len(self.select):
-            raise QueryError(f"* stands before column {place} of {len(self.select)}")
+        if not 0 <= position <= len(self.select):
+            raise QueryError(f"* stands before column {position} of {len(self.select)}")
         for item in self.select:
             if problem := beside_star(item):
                 raise QueryError(problem[0], hint=problem[1])
@@ -209,8 +214,7 @@ class Query:
 
     @property
     def delay(self) -> int:
-        """How far the watermark stays behind the largest event time where records can be late: as
-        written, else 0."""
+        """How far the watermark stays behind the largest event time: LATENESS, else 0."""
         return self.lateness or 0
 
     @property
@@ -247,7 +251,7 @@ class Query:
         return "\n".join([*lines, *self._small_clauses()])
 
     def _ordered(self, term: OrderTerm) -> str:
-        """The term as text, with the stream before columns that the select list gives as names to
+        """The term as text, with the stream before columns whose name the select list gives to
         something else."""
         hidden = aliases(self.select)
         text = qualified(term.expression, hidden, self.stream) if hidden else term.expression.sql
@@ -273,7 +277,7 @@ class Query:
 
 
 def selected_names(columns: Sequence[str]) -> list[str]:
-    """Those of a result's columns that were selected, whatever ``*`` stands for.
+    """The columns of a result that were selected, whatever ``*`` stands for.
 
     >>> selected_names(["query", "window_start", "window_end", "g", "rank", "id", "x", "score"])
     ['id', 'x']
@@ -284,7 +288,7 @@ def selected_names(columns: Sequence[str]) -> list[str]:
 
 
 def default_name(expression: Expression) -> str:
-    """The name of a result column without AS."""
+    """Name a result column without AS."""
     return expression.sql if expression.column is None else expression.column
 
 
@@ -295,8 +299,8 @@ def is_plain(item: Selected) -> bool:
 
 
 def aliases(select: Sequence[Selected]) -> dict[str, Expression]:
-    """What ORDER BY can call by a name of the select list, by that name in lower case; a column
-    under its own name is no alias.
+    """The expressions that ORDER BY can call by a name of the select list, by that name in lower
+    case. A column under its own name is no alias.
 
     >>> aliases([Selected(Expression("a + b"), "Sum"), Selected(Expression("c"), "c")])
     {'sum': Expression(sql='a + b')}
@@ -337,8 +341,9 @@ def own_columns_of(emit: str, probable: bool, combined: bool, late: str) -> tupl
 
 
 def name_problem(name: str, taken: set[str], own: tuple[str, ...]) -> tuple[str, str] | None:
-    """Why a selected column cannot have this name (message, hint), where the result has its
-    own columns; names ignore case.
+    """Why a selected column cannot have this name (message, hint); names ignore case.
+
+    ``taken`` are the names before it in lower case, ``own`` those that the result has of its own.
 
     >>> name_problem("Rank", set(), ("query", "rank"))
     ('the result has a column rank of its own', 'give it another name: AS rank_2')
@@ -356,7 +361,8 @@ def name_problem(name: str, taken: set[str], own: tuple[str, ...]) -> tuple[str,
 
 
 def window_text(window: Window) -> str:
-    """
+    """Write a window as a query has it, without the brackets.
+
     >>> window_text(RangeWindow(1_200_000_000, None, "ts"))
     'RANGE 20 MINUTES ON ts'
     """
@@ -374,6 +380,7 @@ def window_text(window: Window) -> str:
 
 
 def option_text(value: Option) -> str:
+    """Write the value of an option of USING."""
     if isinstance(value, bool):
         return str(value).upper()
     return quoted_text(value) if isinstance(value, str) else repr(value)

@@ -11,18 +11,28 @@ True
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlglot import Expr, exp
-
-from crestline.language.expression import Expression, tree_of
-from crestline.language.tree import Tree
+from crestline.language.expression import Expression
+from crestline.language.nodes import (
+    Binary,
+    Column,
+    FunctionCall,
+    Literal,
+    Node,
+    Parentheses,
+    Prefix,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """``kind`` is DISTANCE, WEIGHTED_DISTANCE, HAVERSINE, WEIGHTED_SUM or COSINE, of these columns
-    (of COSINE one, an array); ``numbers`` are the point or vector, ``weights`` the columns'."""
+    """What points are ranked by.
+
+    ``kind`` is DISTANCE, WEIGHTED_DISTANCE, HAVERSINE, WEIGHTED_SUM or COSINE, of these columns (of
+    COSINE one, an array). ``numbers`` are the point or vector, ``weights`` those of the columns.
+    """
 
     kind: str
     columns: tuple[str, ...]
@@ -31,83 +41,85 @@ class Ranking:
 
 
 def ranking_of(expression: Expression) -> Ranking | None:
-    """What the expression ranks points by; None if it is none of these."""
-    tree = tree_of(expression)
-    root = _bare(tree.root)
+    """What the expression ranks points by; None if it does not."""
     try:
-        if isinstance(root, exp.Anonymous) and root.this in ("DISTANCE", "WEIGHTED_DISTANCE"):
-            columns, *numbers = (_listed(argument) for argument in root.expressions)
-            weights = tuple(_number(tree, n) for n in numbers[1]) if numbers[1:] else ()
-            point = tuple(_number(tree, n) for n in numbers[0])
-            return Ranking(root.this, tuple(_column(tree, c) for c in columns), point, weights)
-        if isinstance(root, exp.Anonymous) and root.this == "HAVERSINE":
-            latitude, longitude, *there = root.expressions
-            columns_of = (_column(tree, latitude), _column(tree, longitude))
-            return Ranking("HAVERSINE", columns_of, tuple(_number(tree, n) for n in there))
-        if isinstance(root, exp.Anonymous) and root.this == "COSINE":
-            vector, other = root.expressions
-            numbers_of = tuple(_number(tree, n) for n in other.expressions)
-            return Ranking("COSINE", (_column(tree, vector),), numbers_of)
-        terms = dict[str, float]()
-        _add_terms(tree, root, 1.0, terms)
-    except _SomethingElse:
+        match _bare(expression.root):
+            case FunctionCall(name="DISTANCE" | "WEIGHTED_DISTANCE" as name, arguments=points):
+                columns, numbers, *weights = map(_coordinates, points)
+                return Ranking(
+                    name, _columns(columns), _numbers(numbers), _numbers(*weights or [()])
+                )
+            case FunctionCall(name="HAVERSINE", arguments=(latitude, longitude, *there)):
+                return Ranking("HAVERSINE", _columns([latitude, longitude]), _numbers(there))
+            case FunctionCall(name="COSINE", arguments=(vector, FunctionCall(arguments=elements))):
+                return Ranking("COSINE", _columns([vector]), _numbers(elements))
+            case root:
+                terms = dict[str, float]()
+                _add_terms(root, 1.0, terms)
+                return Ranking("WEIGHTED_SUM", tuple(terms), (), tuple(terms.values()))
+    except _NotARanking:
         return None
-    return Ranking("WEIGHTED_SUM", tuple(terms), (), tuple(terms.values()))
 
 
-class _SomethingElse(Exception):
-    """The expression is not of the kind that was hoped for."""
+class _NotARanking(Exception):
+    """The expression is none of the rankings."""
 
 
-def _bare(node: Expr) -> Expr:
-    while isinstance(node, exp.Paren):
-        node = node.this
+def _bare(node: Node) -> Node:
+    """The node without the parentheses around it."""
+    while isinstance(node, Parentheses) and len(node.items) == 1:
+        (node,) = node.items
     return node
 
 
-def _listed(node: Expr) -> list[Expr]:
-    return list(node.expressions) if isinstance(node, exp.Tuple) else [_bare(node)]
+def _coordinates(node: Node) -> Sequence[Node]:
+    return node.items if isinstance(node, Parentheses) else (node,)
 
 
-def _column(tree: Tree, node: Expr) -> str:
-    leaf = tree.leaf(_bare(node))
-    if leaf is None or leaf.kind != "column":
-        raise _SomethingElse
-    return str(leaf.value)
+def _columns(nodes: Sequence[Node]) -> tuple[str, ...]:
+    return tuple(map(_column, nodes))
 
 
-def _number(tree: Tree, node: Expr) -> float:
+def _column(node: Node) -> str:
     node = _bare(node)
-    if isinstance(node, exp.Neg):
-        return -_number(tree, node.this)
-    leaf = tree.leaf(node)
-    if leaf is None or leaf.kind != "number" or not isinstance(leaf.value, int | float):
-        raise _SomethingElse
-    return float(leaf.value)
+    if not isinstance(node, Column):
+        raise _NotARanking
+    return node.name
 
 
-def _add_terms(tree: Tree, node: Expr, factor: float, terms: dict[str, float]) -> None:
-    """The columns of a sum with their factors; each column once."""
+def _numbers(nodes: Sequence[Node]) -> tuple[float, ...]:
+    return tuple(map(_number, nodes))
+
+
+def _number(node: Node) -> float:
     node = _bare(node)
-    if isinstance(node, exp.Add | exp.Sub):
-        _add_terms(tree, node.this, factor, terms)
-        sign = factor if isinstance(node, exp.Add) else -factor
-        _add_terms(tree, node.args["expression"], sign, terms)
-        return
-    if isinstance(node, exp.Neg):
-        _add_terms(tree, node.this, -factor, terms)
-        return
-    if isinstance(node, exp.Mul):
-        left, right = node.this, node.args["expression"]
-        try:
-            _add_terms(tree, right, factor * _number(tree, left), terms)
-        except _SomethingElse:
-            _add_terms(tree, left, factor * _number(tree, right), terms)
-        return
-    name = _column(tree, node)
-    if name in terms:
-        raise _SomethingElse
-    terms[name] = factor
+    if isinstance(node, Prefix) and node.operator == "-":
+        return -_number(node.operand)
+    if not isinstance(node, Literal) or node.leaf.kind != "number":
+        raise _NotARanking
+    value = node.leaf.value
+    assert isinstance(value, int | float)
+    return float(value)
+
+
+def _add_terms(node: Node, factor: float, terms: dict[str, float]) -> None:
+    """Add the columns of a sum with their factors; each column once."""
+    match _bare(node):
+        case Binary(operator="+" | "-" as operator, left=left, right=right):
+            _add_terms(left, factor, terms)
+            _add_terms(right, factor if operator == "+" else -factor, terms)
+        case Prefix(operator="-", operand=operand):
+            _add_terms(operand, -factor, terms)
+        case Binary(operator="*", left=left, right=right):
+            try:
+                _add_terms(right, factor * _number(left), terms)
+            except _NotARanking:
+                _add_terms(left, factor * _number(right), terms)
+        case bare:
+            name = _column(bare)
+            if name in terms:
+                raise _NotARanking
+            terms[name] = factor
 
 
 __all__ = ["Ranking", "ranking_of"]

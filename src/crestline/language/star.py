@@ -1,4 +1,4 @@
-"""``SELECT TOP k *``: a query meets the columns of its stream."""
+"""``SELECT TOP k *``: put the columns of the stream in place of the star."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from crestline.language.tokens import quoted_name
 
 
 def in_full(queries: Mapping[str, Query], columns: Sequence[str]) -> dict[str, Query]:
-    """The queries with these columns of their stream in place of ``*``.
+    """Put these columns of the stream in place of ``*``.
 
-    Those that a result row has in any case are left out: columns of PARTITION BY, and the column
+    Columns that a result row has in any case are left out: those of PARTITION BY, and the column
     ``score`` where records are ranked by it.
 
     >>> from crestline.language import parse

@@ -26,7 +26,9 @@ MAX_CHARACTERS = 1_000_000
 MAX_DIGITS = 400
 
 
-class Kind(Enum):
+class TokenKind(Enum):
+    """What a token is."""
+
     WORD = "word"
     QUOTED = "quoted name"
     STRING = "text"
@@ -39,7 +41,7 @@ class Kind(Enum):
 class Token:
     """``value`` is what it means (unquoted, unescaped), ``text[start:end]`` how it is written."""
 
-    kind: Kind
+    kind: TokenKind
     value: str
     start: int
     end: int
@@ -47,20 +49,30 @@ class Token:
     @property
     def keyword(self) -> str:
         """The word in upper case; empty for everything that cannot be a keyword."""
-        return self.value.upper() if self.kind is Kind.WORD else ""
+        return self.value.upper() if self.kind is TokenKind.WORD else ""
+
+    @property
+    def symbol(self) -> str:
+        """The symbol; empty for everything else."""
+        return self.value if self.kind is TokenKind.SYMBOL else ""
+
+    @property
+    def is_name(self) -> bool:
+        """Whether this is a word or a quoted name."""
+        return self.kind in (TokenKind.WORD, TokenKind.QUOTED)
 
     @property
     def length(self) -> int:
         return max(1, self.end - self.start)
 
     def is_symbol(self, *symbols: str) -> bool:
-        return self.kind is Kind.SYMBOL and self.value in symbols
+        return self.kind is TokenKind.SYMBOL and self.value in symbols
 
     def described(self) -> str:
         """The token as an error message calls it."""
-        if self.kind is Kind.END:
+        if self.kind is TokenKind.END:
             return "the end of the query"
-        if self.kind is Kind.STRING:
+        if self.kind is TokenKind.STRING:
             return f"the text {shortened(repr(self.value))}"
         return shortened(self.value)
 
@@ -104,7 +116,7 @@ _UNUSABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 def tokenize(text: str) -> list[Token]:
-    """All tokens of a text, closed by one of kind ``END``."""
+    """Split a text into tokens; the last is of kind ``END``."""
     if len(text) > MAX_CHARACTERS:
         raise QueryError(
             f"the text has {len(text):,} characters; at most {MAX_CHARACTERS:,} are read",
@@ -118,49 +130,49 @@ def tokenize(text: str) -> list[Token]:
             hint="remove it",
         )
     tokens: list[Token] = []
-    at = 0
-    while at < len(text):
-        match = _PATTERN.match(text, at)
-        opener = text[at]
-        if match is None or (opener == "/" and text.startswith("/*", at) and match.end() == at + 1):
-            raise _unreadable(text, at)
+    start = 0
+    while start < len(text):
+        match = _PATTERN.match(text, start)
+        unclosed = text.startswith("/*", start) and match is not None and match.end() == start + 1
+        if match is None or unclosed:
+            raise _unreadable(text, start)
         if (group := match.lastgroup) != "space":
             tokens.append(_token(text, group or "", match))
-        at = match.end()
+        start = match.end()
     end = tokens[-1].end if tokens else 0  # right behind what is there, not behind blank lines
-    tokens.append(Token(Kind.END, "", end, end))
+    tokens.append(Token(TokenKind.END, "", end, end))
     return tokens
 
 
 def _token(text: str, group: str, match: re.Match[str]) -> Token:
     written, start, end = match.group(), match.start(), match.end()
     if group == "word":
-        return Token(Kind.WORD, written, start, end)
+        return Token(TokenKind.WORD, written, start, end)
     if group == "number":
         if len(written) > MAX_DIGITS:
             raise QueryError(
                 f"a number of {len(written)} characters; at most {MAX_DIGITS} are read",
                 text, start, end - start,
             )  # fmt: skip
-        return Token(Kind.NUMBER, written, start, end)
+        return Token(TokenKind.NUMBER, written, start, end)
     if group == "string":
-        return Token(Kind.STRING, _unescaped(text, start, end), start, end)
+        return Token(TokenKind.STRING, _unescaped(text, start, end), start, end)
     if group in ("backtick", "double"):
         quote = written[0]
         name = written[1:-1].replace(quote * 2, quote)
         if not name:
             raise QueryError("a name cannot be empty", text, start, 2, "write the name inside")
-        return Token(Kind.QUOTED, name, start, end)
-    return Token(Kind.SYMBOL, written, start, end)
+        return Token(TokenKind.QUOTED, name, start, end)
+    return Token(TokenKind.SYMBOL, written, start, end)
 
 
-def _unreadable(text: str, at: int) -> QueryError:
-    opener = text[at]
+def _unreadable(text: str, start: int) -> QueryError:
+    opener = text[start]
     if opener in _UNTERMINATED:
         message, hint = _UNTERMINATED[opener]
-        return QueryError(message, text, at, 1, hint)
+        return QueryError(message, text, start, 1, hint)
     hint = _STRANGERS.get(opener, "quote names that hold it with backticks, text with '")
-    return QueryError(f"{opener!r} is not part of the language here", text, at, 1, hint)
+    return QueryError(f"{opener!r} is not part of the language here", text, start, 1, hint)
 
 
 def _unescaped(text: str, start: int, end: int) -> str:
@@ -168,40 +180,40 @@ def _unescaped(text: str, start: int, end: int) -> str:
 
     ``\\%`` and ``\\_`` keep their backslash, because LIKE reads it.
     """
-    parts: list[str] = []
-    at = start + 1
-    while at < end - 1:
-        char = text[at]
+    characters: list[str] = []
+    position = start + 1
+    while position < end - 1:
+        char = text[position]
         if char == "'":
-            at += 1  # the second quote of a doubled one
+            position += 1  # the second quote of a doubled one
         elif char == "\\":
-            char, used = _escape(text, at)
-            at += used - 1
-        parts.append(char)
-        at += 1
-    return "".join(parts)
+            char, length = _escape(text, position)
+            position += length - 1
+        characters.append(char)
+        position += 1
+    return "".join(characters)
 
 
-def _escape(text: str, at: int) -> tuple[str, int]:
-    """The character that the escape at ``at`` stands for, and how long the escape is."""
-    code = text[at + 1]
+def _escape(text: str, start: int) -> tuple[str, int]:
+    """The character that the escape at ``start`` stands for, and the length of the escape."""
+    code = text[start + 1]
     if code in "%_":
         return f"\\{code}", 2
     if code in "uU":
-        digits = {"u": 4, "U": 8}[code]
-        written = text[at + 2 : at + 2 + digits]
-        if len(written) == digits and set(written) <= set(hexdigits):
-            point = int(written, 16)
+        count = {"u": 4, "U": 8}[code]
+        digits = text[start + 2 : start + 2 + count]
+        if len(digits) == count and set(digits) <= set(hexdigits):
+            point = int(digits, 16)
             if 0 < point <= 0x10FFFF and not 0xD800 <= point <= 0xDFFF:
-                return chr(point), 2 + digits
+                return chr(point), 2 + count
         raise QueryError(
-            f"\\{code} needs {digits} hexadecimal digits of a character",
-            text, at, 2, "write the character itself, or a backslash as \\\\",
+            f"\\{code} needs {count} hexadecimal digits of a character",
+            text, start, 2, "write the character itself, or a backslash as \\\\",
         )  # fmt: skip
     if code.isdigit():
         raise QueryError(
             "octal escapes are not part of the language",
-            text, at, 2, "write the character itself, or a backslash as \\\\",
+            text, start, 2, "write the character itself, or a backslash as \\\\",
         )  # fmt: skip
     return _SIMPLE_ESCAPES.get(code, code), 2
 
@@ -217,18 +229,27 @@ _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def quoted_name(name: str) -> str:
-    """The name as a query writes it, with backticks only where they are needed.
+    """Write a name as a query has it, with backticks only where they are needed.
 
     >>> print(quoted_name("price"), quoted_name("unit price"), quoted_name("order"))
     price `unit price` `order`
     """
     if _PLAIN_NAME.fullmatch(name) and name.upper() not in RESERVED:
         return name
-    return "`" + name.replace("`", "``") + "`"
+    return in_quotes(name, "`")
+
+
+def in_quotes(name: str, quote: str) -> str:
+    """Put a name between quotes, and double those inside.
+
+    >>> in_quotes("it`s", "`")
+    '`it``s`'
+    """
+    return quote + name.replace(quote, quote * 2) + quote
 
 
 def quoted_text(text: str) -> str:
-    r"""A string literal of Spark SQL, which the tokenizer reads back to the same text.
+    r"""Write a string literal of Spark SQL, which the tokenizer reads back to the same text.
 
     >>> print(quoted_text("it's a \\"))
     'it\'s a \\'
@@ -238,7 +259,7 @@ def quoted_text(text: str) -> str:
 
 
 def did_you_mean(word: str, known: list[str]) -> str:
-    """A hint that names the nearest known words, or all of them if they are few; may be empty.
+    """A hint that names the nearest known words; empty if none is near.
 
     >>> did_you_mean("LATENES", ["WHERE", "LATENESS"])
     'did you mean LATENESS?'
@@ -248,6 +269,6 @@ def did_you_mean(word: str, known: list[str]) -> str:
 
 
 def shortened(text: str, most: int = 60) -> str:
-    """The text on one line, cut where a message would become unreadable."""
+    """Put the text on one line, and cut it where a message would become unreadable."""
     line = " ".join(text.split())
     return line if len(line) <= most else line[: most - 3] + "..."

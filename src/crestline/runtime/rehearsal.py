@@ -104,13 +104,8 @@ def warm_for(queries: Mapping[str, Query], records: int) -> None:
     of a machine compiles, the others wait for it."""
     if records < MANY:
         return
-    families = {}
-    for bundle in arrange(queries):
-        shares = len(bundle.queries) > 1 or any(
-            query.frequency is not None for query in bundle.queries.values()
-        )
-        families[family_of(bundle.plan.query, shares)] = None
-    warm(families)
+    plans = [bundle.plan for bundle in arrange(queries)]
+    warm(dict.fromkeys(family_of(plan.query, plan.shared) for plan in plans))
 
 
 def warm(families: Iterable[str] = FAMILIES, progress: Progress | None = None) -> dict[str, int]:

@@ -190,7 +190,7 @@ class Revisions(Turns):
     def retype(self, state: dict[str, Any], roles: pa.Schema) -> None:
         retype_records(state["held"], roles)
 
-    def _parts(self) -> list[AdmittedBatch]:
+    def parts(self) -> list[AdmittedBatch]:
         return [] if self._held is None else [self._held]
 
 

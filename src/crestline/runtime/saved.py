@@ -75,7 +75,9 @@ def _check(executor: BundleExecutor, state: dict[str, Any]) -> None:
         sound.like(counts, dict.fromkeys(counts, 0), "counts")
     _check_partitions(state["operator"], candidates.partition_count)
     candidates.check()
-    executor.turns.check(executor.roles)
+    for records in executor.turns.parts():
+        sound.require(records.fits(executor.roles), "waiting records have other columns")
+        candidates.encoder.check_saved(records)
     if log is not None:
         log.check(candidates.partition_count, len(candidates.table))
 

@@ -24,7 +24,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from crestline.core import sound
 from crestline.core.sentinels import LONG_AGO
 from crestline.core.snapshots import Snapshots
 from crestline.core.tables import table_bytes, table_from
@@ -149,12 +148,8 @@ class Turns:
     def retype(self, state: dict[str, Any], roles: pa.Schema) -> None:
         """Give the waiting records of a state the column types of these roles."""
 
-    def check(self, roles: pa.Schema) -> None:
-        """Refuse waiting records that do not have the columns of these roles."""
-        fits = all(part.fits(roles) for part in self._parts())
-        sound.require(fits, "waiting records have other columns")
-
-    def _parts(self) -> list[AdmittedBatch]:
+    def parts(self) -> list[AdmittedBatch]:
+        """The records that wait, also those that are late."""
         return []
 
 
@@ -243,7 +238,7 @@ class TimeTurns(Turns):
     def retype(self, state: dict[str, Any], roles: pa.Schema) -> None:
         retype_records(state, roles)
 
-    def _parts(self) -> list[AdmittedBatch]:
+    def parts(self) -> list[AdmittedBatch]:
         return self._reorder.parts()
 
 

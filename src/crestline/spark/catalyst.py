@@ -27,7 +27,8 @@ from crestline.runtime.roles import (
     selected_role,
 )
 from crestline.runtime.rows import RowBuilder
-from crestline.spark.spread import by_object, spread_by
+from crestline.runtime.shards import can_be_split
+from crestline.spark.spread import spread_by
 from crestline.spark.stages import Member
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def project(
         roles = arrow_schema(_struct(by_role.items()))
         texts = check_role_types(bundle.plan.query, roles, typed)
         queries = tuple((name, str(query)) for name, query in bundle.queries.items())
-        shards = by_object(bundle.plan) and isinstance(bucket, str)
+        shards = can_be_split(bundle.plan) and isinstance(bucket, str)
         packed = roles.serialize().to_pybytes()
         members.append(Member(number, queries, columns, packed, bucket, texts, shards))
         for query in _one_per_kind(bundle.queries):

@@ -40,8 +40,8 @@ def checkpoint_at(
 ) -> Checkpoint:
     """Return the checkpoint of a run on Spark in a folder; make one if there is none."""
     spread = any(spread_by(bundle.plan) for bundle in arrange(queries))
-    wanted = BUCKETS if spread else 1
-    return Checkpoint.at(folder, queries, buckets, engine="spark", new_buckets=wanted)
+    default = BUCKETS if spread else 1
+    return Checkpoint.at(folder, queries, buckets, engine="spark", new_buckets=default)
 
 
 def trigger_options(text: str) -> dict[str, Any]:

@@ -150,7 +150,7 @@ def _reads(query: Query) -> tuple[str, ...]:
 
 
 def _unread(columns: list[str]) -> Iterator[pa.Table]:
-    raise AssertionError("only the columns of these inputs are looked at")
+    raise AssertionError("only the columns of these inputs are read")
 
 
 __all__ = ["one_frame", "open_inputs"]

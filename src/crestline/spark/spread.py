@@ -14,13 +14,8 @@ from crestline.runtime.shards import can_be_split
 
 def spread_by(plan: Plan) -> tuple[str, ...]:
     """The roles whose values decide the bucket of a record; none if all records belong together."""
-    columns = tuple(partition_role(i) for i in range(len(plan.query.partition_by)))
-    return (*columns, Role.OBJECT) if by_object(plan) else columns
+    partition = tuple(partition_role(i) for i in range(len(plan.query.partition_by)))
+    return (*partition, Role.OBJECT) if can_be_split(plan) else partition
 
 
-def by_object(plan: Plan) -> bool:
-    """Whether a bucket sees some of the objects only, so that answers have to be merged."""
-    return can_be_split(plan)
-
-
-__all__ = ["by_object", "spread_by"]
+__all__ = ["spread_by"]

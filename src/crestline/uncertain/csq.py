@@ -6,7 +6,7 @@ next set takes its place. The newest records, of which no suffix closes yet, are
 
 **Answers** what the compact set of the whole window says, which is exact. **Keeps** O(H log n) sets
 of H records each, H being the size of a compact set (about 2 k where p is uniform). **Cost**
-O(k H^2) a record, as about H sets have to be brought up to date.
+O(k H^2) per record, as about H sets have to be brought up to date.
 
 **Invariants** Q1: every set is in rank order and closes (or did when it was made: rounding may
 differ). Q2: the older a set, the earlier its oldest record leaves. Q3: no two neighbours are equal.
@@ -18,27 +18,35 @@ from __future__ import annotations
 import numpy as np
 
 from crestline.core import sound
-from crestline.kernels.uncertain.compact import ID, LEAVES, List, Setting, Told, depth
-from crestline.kernels.uncertain.csq import NEWEST, SETS, run_csq
+from crestline.core.sentinels import LONG_AGO
+from crestline.kernels.common.output import Report
+from crestline.kernels.uncertain.csq import NEWEST, SETS, SetQueue, run_csq
+from crestline.kernels.uncertain.lists import ID, LEAVES, RecordList
+from crestline.kernels.uncertain.steps import SynopsisQuery, depth
 from crestline.types import Ints
-from crestline.uncertain.part import Part
+from crestline.uncertain.partition import PartitionSynopsis
 from crestline.uncertain.synopsis import Synopsis
 
 
-class CSQPart(Part):
+class CSQPartition(PartitionSynopsis):
+    """A queue of compact sets, and the newest records."""
+
     LISTS = ("newest", "queue")
     EXTRA = ("bounds",)
 
-    def run(self, setting: Setting, arrivals: List, steps: Ints, until: int, told: Told) -> Told:
-        newest, queue, bounds, self.shown_id, self.shown, told = run_csq(
-            setting, arrivals, steps, until, self.meta, self.lists["newest"], self.lists["queue"],
-            self.extra["bounds"], self.shown_id, self.shown, told,
+    def run(
+        self, query: SynopsisQuery, arrivals: RecordList, steps: Ints, until: int, report: Report
+    ) -> Report:
+        queue = SetQueue(self.lists["queue"], self.extra["bounds"])
+        newest, queue, self.shown, report = run_csq(
+            query, arrivals, steps, until, self.meta, self.lists["newest"], queue, self.shown,
+            report,
         )  # fmt: skip
-        self.lists = {"newest": newest, "queue": queue}
-        self.extra["bounds"] = bounds
-        return told
+        self.lists = {"newest": newest, "queue": queue.records}
+        self.extra["bounds"] = queue.bounds
+        return report
 
-    def _sound_extra(self) -> None:
+    def _require_sound_extra(self) -> None:
         sets, bounds = int(self.meta[SETS]), self.extra["bounds"]
         sound.require(0 <= sets < len(bounds), "there are more sets than bounds")
         sound.offsets("bounds", bounds[: sets + 1], sets, int(bounds[sets]))
@@ -46,27 +54,28 @@ class CSQPart(Part):
     def filled(self, name: str) -> int:
         return int(self.meta[NEWEST] if name == "newest" else self.extra["bounds"][self.meta[SETS]])
 
-    def check(self, setting: Setting) -> None:
+    def check(self, query: SynopsisQuery) -> None:
         newest, queue = self.records("newest"), self.records("queue")
-        self._check_order(*newest)
+        self._check_order(newest)
         bounds = self.extra["bounds"][: self.meta[SETS] + 1]
         before: Ints | None = None
-        first = -(1 << 62)
+        first = LONG_AGO
         for start, stop in zip(bounds[:-1], bounds[1:], strict=True):
-            self._check_order(queue[0][:, start:stop], queue[1][:, start:stop])
-            ids, leaves = queue[1][ID, start:stop], queue[1][LEAVES, start:stop]
+            members = RecordList(queue.floats[:, start:stop], queue.ints[:, start:stop])
+            self._check_order(members)
+            ids, leaves = members.ints[ID], members.ints[LEAVES]
             assert leaves.min() > first, ("Q2", leaves)
             assert before is None or not np.array_equal(ids, before), ("Q3", ids)
             before, first = ids, int(leaves.min())
-        assert (newest[1][LEAVES] > first).all(), ("Q4", newest[1][LEAVES])
+        assert (newest.ints[LEAVES] > first).all(), ("Q4", newest.ints[LEAVES])
         if self.meta[NEWEST]:
-            assert depth(setting, *self.lists["newest"], 0, int(self.meta[NEWEST])) < 0, "Q4"
+            assert depth(query, self.lists["newest"], 0, int(self.meta[NEWEST])) < 0, "Q4"
 
 
 class CSQ(Synopsis):
     """A compact set for every suffix of the window."""
 
-    part = CSQPart
+    partition_type = CSQPartition
 
 
-__all__ = ["CSQ"]
+__all__ = ["CSQ", "CSQPartition"]

@@ -7,7 +7,7 @@ can never be in the answer: there is no compact set, and the whole window is kep
 
 from __future__ import annotations
 
-from crestline.kernels.uncertain import worlds
+from crestline.kernels.uncertain import closing
 from crestline.uncertain.meaning import Meaning
 
-EXPECTED_RANK = Meaning("EXPECTED_RANK", worlds.EXPECTED_RANK, keeps_all=True)
+EXPECTED_RANK = Meaning("EXPECTED_RANK", closing.EXPECTED_RANK, keeps_all=True)

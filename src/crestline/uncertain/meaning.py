@@ -1,4 +1,4 @@
-"""What a query on uncertain records can ask for, and which records it needs to know.
+"""What a query on uncertain records can ask for, and which records decide the answer.
 
 The records D of a window are t_1, t_2, ... in rank order, D_i the first i of them. N(A) is the
 number of records of A that exist. Where records exclude one another, those of one rule among A are
@@ -10,7 +10,7 @@ that is, meets a condition with two properties.
 2. **It maintains itself**: if D_d closes, then so does D_d + x for every record x that is added
    (if x ranks behind t_d nothing changes). So C(D + x) lies within C(D) + x.
 
-The modules beside this one have a meaning each, with its condition and the two proofs; the proofs
+The modules beside this one hold one meaning each, with its condition and the two proofs. The proofs
 for exclusive records are ours, the others those of Jin et al. They share these facts, in which
 a_j = P(N(A) = j) and F_k(A) = P(N(A) < k):
 
@@ -33,8 +33,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """One of the things that can be asked for; ``kind`` is its number in
-    ``kernels.uncertain.worlds``."""
+    """One of the things that a query can ask for; ``kind`` is its number in
+    ``kernels.uncertain.closing``."""
 
     name: str
     kind: int
@@ -49,3 +49,13 @@ class Meaning:
     def minds_rules(self) -> bool:
         """Whether it must be known beforehand that records may exclude one another."""
         return self.keeps_all_with_rules or self.kind_with_rules is not None
+
+    def keeps_everything(self, exclusive: bool) -> bool:
+        """Whether the whole window is kept, where records may be ``exclusive``."""
+        return self.keeps_all or (exclusive and self.keeps_all_with_rules)
+
+    def kind_for(self, exclusive: bool) -> int:
+        """Return its number, where records may be ``exclusive``."""
+        if exclusive and self.kind_with_rules is not None:
+            return self.kind_with_rules
+        return self.kind

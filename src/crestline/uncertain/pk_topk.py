@@ -21,7 +21,7 @@ those without r. Then F_k(A) falls by p a'_(k-1).
 
 from __future__ import annotations
 
-from crestline.kernels.uncertain import worlds
+from crestline.kernels.uncertain import closing
 from crestline.uncertain.meaning import Meaning
 
-PK_TOPK = Meaning("PK_TOPK", worlds.PK_TOPK)
+PK_TOPK = Meaning("PK_TOPK", closing.PK_TOPK)

@@ -10,7 +10,7 @@ exactly, so the bound must stay below it.)
 
 from __future__ import annotations
 
-from crestline.kernels.uncertain import worlds
+from crestline.kernels.uncertain import closing
 from crestline.uncertain.meaning import Meaning
 
-PT_K = Meaning("PT_K", worlds.PT_K)
+PT_K = Meaning("PT_K", closing.PT_K)

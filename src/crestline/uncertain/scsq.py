@@ -7,9 +7,9 @@ one is found among the oldest set and its extras.
 
 **Answers** what the compact set of the whole window says, which is exact. **Keeps** O(log n)
 segments of at most 2 H records on average where records come in random order. **Cost**
-O(k H log n) a record.
+O(k H log n) per record.
 
-**Invariants**, H being the size of the largest set, renewed whenever that has doubled or halved.
+**Invariants**, H being the size of the largest set, updated whenever that has doubled or halved.
 S1: sets and extras are in rank order, extras rank before the last of their set. S2 (6 in the
 paper): a segment has at most H extras (if H has fallen, so many as it had). S3 (7): two neighbours
 have together H extras at least, counting what the older one's set would add. S4: the older a
@@ -30,35 +30,47 @@ from typing import Any, ClassVar
 import numpy as np
 
 from crestline.core import sound
-from crestline.kernels.uncertain.compact import LEAVES, TIE, List, Setting, Told
+from crestline.core.sentinels import LONG_AGO
+from crestline.kernels.common.output import Report
+from crestline.kernels.uncertain.lists import LEAVES, RecordList
 from crestline.kernels.uncertain.scsq import run_scsq
-from crestline.kernels.uncertain.segments import CLOSED, NEWEST, SEGMENTS, WHOLE, H
+from crestline.kernels.uncertain.segments import (
+    CLOSED,
+    NEWEST,
+    SEGMENTS,
+    WHOLE,
+    H,
+    SegmentQueue,
+)
+from crestline.kernels.uncertain.steps import SynopsisQuery
 from crestline.types import Ints
-from crestline.uncertain.part import Part
+from crestline.uncertain.partition import PartitionSynopsis, rank_keys
 from crestline.uncertain.synopsis import Synopsis
 
 
-class SegmentsPart(Part):
+class SegmentsPartition(PartitionSynopsis):
     """A queue of segments, the newest records that are in none, the compact set of the window."""
 
     LISTS = ("newest", "queue", "whole")
     EXTRA = ("bounds", "sizes")
     #: The kernel that goes from step to step.
-    steps: ClassVar[Callable[..., Any]] = staticmethod(run_scsq)
-    #: Whether segments wait to be brought up to date.
+    kernel: ClassVar[Callable[..., Any]] = staticmethod(run_scsq)
+    #: Whether the newest records are a buffer, which is emptied from time to time.
     buffered: ClassVar = False
 
-    def run(self, setting: Setting, arrivals: List, steps: Ints, until: int, told: Told) -> Told:
-        newest, (f, i, bounds, sizes), whole, self.shown_id, self.shown, told = self.steps(
-            setting, arrivals, steps, until, self.meta, self.lists["newest"], self.lists["queue"],
-            self.extra["bounds"], self.extra["sizes"], self.lists["whole"], self.shown_id,
-            self.shown, told,
+    def run(
+        self, query: SynopsisQuery, arrivals: RecordList, steps: Ints, until: int, report: Report
+    ) -> Report:
+        queue = SegmentQueue(self.lists["queue"], self.extra["bounds"], self.extra["sizes"])
+        newest, queue, whole, self.shown, report = self.kernel(
+            query, arrivals, steps, until, self.meta, self.lists["newest"], queue,
+            self.lists["whole"], self.shown, report,
         )  # fmt: skip
-        self.lists = {"newest": newest, "queue": (f, i), "whole": whole}
-        self.extra = {"bounds": bounds, "sizes": sizes}
-        return told
+        self.lists = {"newest": newest, "queue": queue.records, "whole": whole}
+        self.extra = {"bounds": queue.bounds, "sizes": queue.sizes}
+        return report
 
-    def _sound_extra(self) -> None:
+    def _require_sound_extra(self) -> None:
         segments, bounds = int(self.meta[SEGMENTS]), self.extra["bounds"]
         sizes = self.extra["sizes"][:segments]
         sound.require(0 <= segments < len(bounds), "there are more segments than bounds")
@@ -74,44 +86,43 @@ class SegmentsPart(Part):
             return int(self.extra["bounds"][self.meta[SEGMENTS]])
         return int(self.meta[NEWEST if name == "newest" else WHOLE])
 
-    def segments(self) -> list[tuple[List, List]]:
-        """Set and extras of every segment, the oldest first."""
-        f, i = self.records("queue")
-        found = []
+    def segments(self) -> list[tuple[RecordList, RecordList]]:
+        """Return set and extras of every segment, the oldest first."""
+        floats, ints = self.records("queue")
+        segments = []
         for s in range(self.meta[SEGMENTS]):
             start, stop = self.extra["bounds"][s : s + 2]
             middle = start + self.extra["sizes"][s]
-            found.append(
-                ((f[:, start:middle], i[:, start:middle]), (f[:, middle:stop], i[:, middle:stop]))
-            )
-        return found
+            members = RecordList(floats[:, start:middle], ints[:, start:middle])
+            segments.append((members, RecordList(floats[:, middle:stop], ints[:, middle:stop])))
+        return segments
 
-    def check(self, setting: Setting) -> None:
-        self._check_order(*self.records("whole"))
+    def check(self, query: SynopsisQuery) -> None:
+        self._check_order(self.records("whole"))
         segments = self.segments()
-        first = -(1 << 62)
+        first = LONG_AGO
         for members, extras in segments:
-            self._check_order(*members)
-            self._check_order(*extras)
-            last = members[0][0, -1], members[1][TIE, -1]
-            for key in zip(extras[0][0], extras[1][TIE], strict=True):
+            self._check_order(members)
+            self._check_order(extras)
+            last = rank_keys(members)[-1]
+            for key in rank_keys(extras):
                 assert key > last, ("S1", key, last)
-            leaves = int(members[1][LEAVES].min())
+            leaves = int(members.ints[LEAVES].min())
             assert leaves > first, ("S4", leaves, first)
             first = leaves
         for (older, older_extras), (_, newer_extras) in pairwise(segments):
-            unit = (older[1][LEAVES] == older[1][LEAVES].min()).sum()
-            together = older_extras[1].shape[1] + newer_extras[1].shape[1] + unit
+            unit = (older.ints[LEAVES] == older.ints[LEAVES].min()).sum()
+            together = older_extras.ints.shape[1] + newer_extras.ints.shape[1] + unit
             assert self.buffered or together > self.meta[H], ("S3", together, self.meta[H])
         if segments:
-            newest = self.records("newest")[1][LEAVES]
+            newest = self.records("newest").ints[LEAVES]
             assert (newest >= first + (not self.buffered)).all(), "S4"
 
 
 class SCSQ(Synopsis):
     """Compact sets of few suffixes, with extras for those between."""
 
-    part = SegmentsPart
+    partition_type = SegmentsPartition
 
 
-__all__ = ["SCSQ", "SegmentsPart"]
+__all__ = ["SCSQ", "SegmentsPartition"]

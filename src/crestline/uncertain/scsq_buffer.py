@@ -6,7 +6,7 @@ When the buffer is full, segments (see SCSQ) are made of what is in it, and thos
 are brought up to date with its compact set, all at once.
 
 **Answers** what the compact set of the whole window says, which is exact. **Keeps** O(log n)
-segments of at most 2 H records on average, and a buffer of three times as many. **Cost** O(k) a
+segments of at most 2 H records on average, and a buffer of three times as many. **Cost** O(k) per
 record, most of it shared when the buffer is emptied, and O(k H^2 / n) for the window's compact set,
 where records come in random order.
 
@@ -15,65 +15,73 @@ later make neighbours small until then; and of S4, records that leave together w
 set's oldest may still be in the buffer.
 
 Deviations from the paper: the buffer holds three times what the segments do instead of k H
-records, since to empty it is to go through those. It is not emptied altogether: of the newest
-records no suffix closes, so each of them may be needed by a compact set to come, also those outside
-every present one. They stay. Which suffix is the shortest that closes is not searched for: a short
-one is found by doubling, and what is newer stays in the buffer. Records that arrive one a step and
-rank behind the window's compact set are passed over in blocks where only changes are told. Of long
-batches whole blocks are looked at first: what ranks behind the compact sets of both neighbouring
-blocks is not even taken in (``kernels.uncertain.panes.passing``).
+records, since emptying it goes through those. It is not emptied altogether: no suffix of the newest
+records closes, so a compact set to come may need each of them, also those outside every present
+one. They stay. The shortest suffix that closes is not searched for: a short one is found by
+doubling, and what is newer stays in the buffer. Records that arrive one per step and rank behind
+the window's compact set are passed over in blocks where only changes are reported. Long batches are
+looked at in blocks first: what ranks behind the compact sets of both neighbouring blocks is not
+taken in at all (``kernels.uncertain.panes.passing``).
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from crestline.core import sound
-from crestline.core.batch import Uncertainty
+from crestline.core.batch import Batch, Uncertainty
+from crestline.kernels.uncertain.emptying import FULL, IN_SEGMENTS, LEAST
 from crestline.kernels.uncertain.panes import passing
-from crestline.kernels.uncertain.scsq_buffer import FULL, KNOWN, LEAST, run_buffered
+from crestline.kernels.uncertain.scsq_buffer import run_buffered
 from crestline.kernels.uncertain.segments import NEWEST
-from crestline.types import Floats, Ints
-from crestline.uncertain.scsq import SegmentsPart
-from crestline.uncertain.synopsis import Synopsis, writeable
+from crestline.types import Ints
+from crestline.uncertain.scsq import SegmentsPartition
+from crestline.uncertain.synopsis import Synopsis
 
 #: Records of a long batch that are looked at together.
 _BLOCK = 4096
 
 
-class BufferedPart(SegmentsPart):
+class BufferedPartition(SegmentsPartition):
     """The same, with the newest records as a buffer in the order in which they leave."""
 
-    steps = staticmethod(run_buffered)
+    kernel = staticmethod(run_buffered)
     buffered = True
 
     def __init__(self) -> None:
         super().__init__()
         self.meta[FULL] = LEAST
 
-    def _sound_extra(self) -> None:
-        super()._sound_extra()
-        sound.within("known", self.meta[KNOWN : KNOWN + 1], 0, int(self.meta[NEWEST]) + 1)
+    def _require_sound_extra(self) -> None:
+        super()._require_sound_extra()
+        shared = self.meta[IN_SEGMENTS : IN_SEGMENTS + 1]
+        sound.within("buffered records in segments", shared, 0, int(self.meta[NEWEST]) + 1)
 
 
 class SCSQBuffer(Synopsis):
     """Segments of compact sets behind a buffer; the default for uncertain streams."""
 
-    part = BufferedPart
+    partition_type = BufferedPartition
 
-    def _passing(
-        self, scores: Floats, times: Ints | None, partitions: Ints | None, doubt: Uncertainty
-    ) -> Ints | None:
-        if times is not None or partitions is not None or self.keeps_all or self.window is None:
+    def _passing(self, batch: Batch, uncertainty: Uncertainty) -> Ints | None:
+        counts_all = batch.times is None and batch.partitions is None
+        if not counts_all or self.keeps_all or self.window is None:
             return None
         block = min(_BLOCK, self.window // 4)
-        if self.slide != 1 or block < 16 * self.k or len(scores) < 4 * block:
+        if self.slide != 1 or block < 16 * self.k or len(batch) < 4 * block:
             return None
-        plain = np.ascontiguousarray(scores, np.float64)
+        scores = np.ascontiguousarray(batch.scores, np.float64)
         return passing(
-            self._setting, writeable(plain), writeable(doubt.probability), writeable(doubt.rule),
-            writeable(doubt.group), block,
+            self._query, _writeable(scores), _writeable(uncertainty.probability),
+            _writeable(uncertainty.rule), _writeable(uncertainty.group), block,
         )  # fmt: skip
+
+
+def _writeable(values: Any) -> Any:
+    """Copy what is read-only, as columns from Arrow are: to numba that is another type."""
+    return values if values.flags.writeable else values.copy()
 
 
 __all__ = ["SCSQBuffer"]

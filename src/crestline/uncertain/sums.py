@@ -12,7 +12,7 @@ so no sum changes by more than 1e-12, which is what sums are exact to.
 
 from __future__ import annotations
 
-from crestline.kernels.uncertain import worlds
+from crestline.kernels.uncertain import closing
 from crestline.uncertain.meaning import Meaning
 
-SUMS = Meaning("SUMS", worlds.SUMS)
+SUMS = Meaning("SUMS", closing.SUMS)

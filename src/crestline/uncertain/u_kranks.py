@@ -28,7 +28,7 @@ s_t <= s the sums of r before t and in D_d.
 
 from __future__ import annotations
 
-from crestline.kernels.uncertain import worlds
+from crestline.kernels.uncertain import closing
 from crestline.uncertain.meaning import Meaning
 
-U_KRANKS = Meaning("U_KRANKS", worlds.U_KRANKS, kind_with_rules=worlds.U_KRANKS_WITH_RULES)
+U_KRANKS = Meaning("U_KRANKS", closing.U_KRANKS, kind_with_rules=closing.U_KRANKS_WITH_RULES)

@@ -21,7 +21,7 @@ and each answer looks at as many records as it needs.
 
 from __future__ import annotations
 
-from crestline.kernels.uncertain import worlds
+from crestline.kernels.uncertain import closing
 from crestline.uncertain.meaning import Meaning
 
-U_TOPK = Meaning("U_TOPK", worlds.U_TOPK, keeps_all_with_rules=True)
+U_TOPK = Meaning("U_TOPK", closing.U_TOPK, keeps_all_with_rules=True)

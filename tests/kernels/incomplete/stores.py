@@ -9,7 +9,7 @@ import numpy as np
 
 from crestline.incomplete import Combination
 from crestline.incomplete.store import ObjectStore
-from crestline.kernels.common.snapshot_buffer import SnapshotBuffer, new_buffer
+from crestline.kernels.common.output import Report, new_report, written
 from crestline.kernels.incomplete.answers import NUMBERS
 from crestline.kernels.incomplete.store import Arrivals, ObjectQuery
 
@@ -44,16 +44,17 @@ def arrivals(rows: Sequence[Row]) -> Arrivals:
 
 def take_in(
     store: ObjectStore, query: ObjectQuery, rows: Sequence[Row], until: int
-) -> tuple[SnapshotBuffer, list[int]]:
-    """Take observations in and pass steps; return the snapshots and the repeats."""
-    snapshots, refused = store.run(
-        query, arrivals(rows), slice(0, len(rows)), until, new_buffer(NUMBERS)
+) -> tuple[Report, list[int]]:
+    """Take observations in and pass steps; return the report and the repeats."""
+    report, refused = store.run(
+        query, arrivals(rows), slice(0, len(rows)), until, 3, new_report(NUMBERS, 0, 0)
     )
-    return snapshots, refused.tolist()
+    return report, refused.tolist()
 
 
-def scores_of(snapshots: SnapshotBuffer) -> dict[int, list[float]]:
-    """By step, the scores of a buffer."""
-    ends = np.cumsum(snapshots.steps[1, : snapshots.filled[0]])
-    parts = np.split(snapshots.numbers[0, : snapshots.filled[1]], ends[:-1])
-    return {int(step): part.tolist() for step, part in zip(snapshots.steps[0], parts, strict=False)}
+def scores_of(report: Report) -> dict[int, list[float]]:
+    """By step, the scores of a report."""
+    partition, steps, count, _, _, numbers = written(report)
+    assert (partition == 3).all()
+    parts = np.split(numbers[0], np.cumsum(count)[:-1])
+    return {step: part.tolist() for step, part in zip(steps.tolist(), parts, strict=False)}

@@ -6,7 +6,7 @@ import numpy as np
 
 from crestline.incomplete import Combination
 from crestline.incomplete.store import ObjectStore
-from crestline.kernels.common.snapshot_buffer import new_buffer
+from crestline.kernels.common.output import new_report
 from crestline.kernels.incomplete.answers import NUMBERS, find_answer
 from crestline.kernels.incomplete.store import KTH_SCORE, RIVAL, SHOWN, ObjectQuery
 from kernels.incomplete.stores import Row, a_query, a_store, arrivals, take_in
@@ -37,7 +37,7 @@ def test_all_objects_of_the_last_code_are_in_the_answer() -> None:
     rows = arrivals([(1, 0, 5.0, 0), (2, 0, 5.0, 0), (3, 0, 5.0, 0)])
     rows = rows._replace(code=np.array([8, 8, 9]))
     store.reserve(3, 2)
-    store.run(query, rows, slice(0, 3), -100, new_buffer(NUMBERS))
+    store.run(query, rows, slice(0, 3), -100, 0, new_report(NUMBERS, 0, 0))
     _, answer = find_answer(query, store.arrays, store.answer)
     assert sorted(store.objects["low"][answer.slot[: store.meta[SHOWN]]]) == [1, 2]
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from crestline.kernels.common.output import Report, add_head, put, roomy
 from crestline.kernels.incomplete.heaps import BOUND, SCORE, WAKE, leading, release
 from crestline.kernels.incomplete.objects import give_back
 from crestline.kernels.incomplete.sorted_lists import ranked_by_lists
@@ -161,3 +162,14 @@ def _write(store: StoreArrays, best: Ints, bounds: Ints, k: int, answer: Answer)
     if count >= k:
         thresholds[KTH_SCORE], thresholds[KTH_TIME] = numbers[0, count - 1], numbers[3, count - 1]
     return differs
+
+
+@kernel
+def add_answer(report: Report, partition: int, step: int, answer: Answer, count: int) -> Report:
+    """Add the first ``count`` objects of the answer to a report, as the snapshot of a step."""
+    report = roomy(report, count)
+    first = add_head(report, partition, step, 0, count)
+    put(report.records, first, answer.id, 0, count)
+    for row in range(NUMBERS):
+        put(report.numbers[row], first, answer.numbers[row], 0, count)
+    return report

@@ -214,11 +214,17 @@ def leading(heaps: Heaps, which: int, wanted: int) -> Ints:
             if objects[a].latest != objects[b].latest:
                 break
         slot, fringe, waiting = next_best(heaps, which, fringe, waiting)
-        if count == len(best):
-            more = np.empty(2 * count, np.int64)
-            for j in range(count):
-                more[j] = best[j]
-            best = more
-        best[count] = slot
-        count += 1
+        best, count = appended(best, count, slot)
     return best[:count]
+
+
+@kernel
+def appended(slots: Ints, count: int, slot: int) -> tuple[Ints, int]:
+    """Return the slots with one more, in a larger array if need be, and how many they are."""
+    if count == len(slots):
+        larger = np.empty(2 * count, np.int64)
+        for j in range(count):
+            larger[j] = slots[j]
+        slots = larger
+    slots[count] = slot
+    return slots, count + 1

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from crestline.core.sentinels import LONG_AGO, NEVER
-from crestline.kernels.common.snapshot_buffer import SnapshotBuffer, append_snapshot
-from crestline.kernels.incomplete.answers import Answer, find_answer
+from crestline.kernels.common.output import Report
+from crestline.kernels.incomplete.answers import Answer, add_answer, find_answer
 from crestline.kernels.incomplete.combine import ScoreRule, StreamSums
 from crestline.kernels.incomplete.guard import admits, seen_until
 from crestline.kernels.incomplete.heaps import WAKE, release
@@ -56,12 +56,12 @@ class _Arrival(NamedTuple):
 @kernel
 def run(
     query: ObjectQuery, store: StoreArrays, arrivals: Arrivals, first: int, stop: int, until: int,
-    answer: Answer, snapshots: SnapshotBuffer, refused: Ints,
-) -> tuple[Answer, SnapshotBuffer, int]:  # fmt: skip
+    answer: Answer, partition: int, report: Report, refused: Ints,
+) -> tuple[Answer, Report, int]:  # fmt: skip
     """Take in observations ``first`` to ``stop``, then pass all steps up to ``until``.
 
     Where observations are counted, all counted steps pass. The indices of repeats are written to
-    ``refused``. Returns the latest answer, the snapshots, and how many repeats there are.
+    ``refused``. Returns the latest answer, the report, and how many repeats there are.
     """
     meta = store.meta
     highs, lows, codes, streams, values, times, ids = arrivals
@@ -71,7 +71,7 @@ def run(
         position = meta[COUNTED] if query.counted else times[a]
         step, leaves = _steps_of(query, position)
         if step - 1 > meta[PASSED]:
-            answer, snapshots = _pass_steps(query, store, step - 1, answer, snapshots, sums)
+            answer, report = _pass_steps(query, store, step - 1, answer, partition, report, sums)
         if leaves <= step:  # between two windows
             meta[COUNTED] += 1
             continue
@@ -95,8 +95,8 @@ def run(
         if not query.on_arrival:
             until //= query.length * query.slide
     if until > meta[PASSED]:
-        answer, snapshots = _pass_steps(query, store, until, answer, snapshots, sums)
-    return answer, snapshots, repeats
+        answer, report = _pass_steps(query, store, until, answer, partition, report, sums)
+    return answer, report, repeats
 
 
 # -- observations come in ---------------------------------------------------------------------
@@ -204,10 +204,10 @@ def _append(store: StoreArrays, arrival: _Arrival, slot: int, seen: int) -> None
 
 @kernel
 def _pass_steps(
-    query: ObjectQuery, store: StoreArrays, until: int, answer: Answer, snapshots: SnapshotBuffer,
-    sums: StreamSums,
-) -> tuple[Answer, SnapshotBuffer]:  # fmt: skip
-    """Pass all steps up to ``until`` and append the snapshots that are due."""
+    query: ObjectQuery, store: StoreArrays, until: int, answer: Answer, partition: int,
+    report: Report, sums: StreamSums,
+) -> tuple[Answer, Report]:  # fmt: skip
+    """Pass all steps up to ``until`` and report the snapshots that are due."""
     meta = store.meta
     while True:
         step = _next_step(query, store)
@@ -219,10 +219,10 @@ def _pass_steps(
         if meta[CHANGED] > 0:
             differs, answer = find_answer(query, store, answer)
         if differs if query.only_changes else meta[EMPTY_FROM] > step:
-            snapshots = append_snapshot(snapshots, step, answer.id, answer.numbers, meta[SHOWN])
+            report = add_answer(report, partition, step, answer, meta[SHOWN])
     meta[PASSED] = max(meta[PASSED], until)
     _let_go(query, store, meta[PASSED], sums)
-    return answer, snapshots
+    return answer, report
 
 
 @kernel

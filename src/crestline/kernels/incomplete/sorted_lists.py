@@ -17,6 +17,7 @@ from crestline.kernels.incomplete.heaps import (
     STREAM,
     VIEW,
     Heaps,
+    appended,
     hold,
     leading,
     next_best,
@@ -140,7 +141,7 @@ def _fill(rule: ScoreRule, store: StoreArrays, wanted: int) -> None:
             reached[x] = heaps.lists[slot, x].value
             if objects[slot].mark != meta[FILLS]:
                 objects[slot].mark = meta[FILLS]
-                met, count = _appended(met, count, slot)
+                met, count = appended(met, count, slot)
         if depth >= check and not ended:
             check = depth + depth // 2 + 1
             threshold = _most_unmet(rule, meta[ACTIVE], reached)
@@ -167,18 +168,6 @@ def _widened(fringes: Ints, fringe: Ints, stream: int, count: int) -> Ints:
     for j in range(count):
         wider[stream, j] = fringe[j]
     return wider
-
-
-@kernel
-def _appended(slots: Ints, count: int, slot: int) -> tuple[Ints, int]:
-    """Return the slots with one more, in a larger array if need be, and how many they are."""
-    if count == len(slots):
-        larger = np.empty(2 * count, np.int64)
-        for j in range(count):
-            larger[j] = slots[j]
-        slots = larger
-    slots[count] = slot
-    return slots, count + 1
 
 
 @kernel

@@ -37,21 +37,6 @@ def _number_symbols() -> None:
     as the quicksorts of ``np.sort`` and ``np.argsort``, differ in nothing but the number: code that
     two processes compiled sorted in the wrong way, or crashed, once a third one had loaded both.
     """
-    FunctionIdentity._unique_ids = itertools.count(int.from_bytes(os.urandom(6), "big") << 8)
-
-
-_number_symbols()
-os.register_at_fork(after_in_child=_number_symbols)
-
-
-def _number_symbols() -> None:
-    """Let numba number its functions from a start that no other process has.
-
-    The number is part of a symbol's name, and where two pieces of code define the same symbol the
-    linker takes the first. numba counts from 1 in every process. Functions made inside others, such
-    as the quicksorts of ``np.sort`` and ``np.argsort``, differ in nothing but the number: code that
-    two processes compiled sorted in the wrong way, or crashed, once a third one had loaded both.
-    """
     start = 1 << 55 | int.from_bytes(os.urandom(6), "big") << 7  # always as many digits
     FunctionIdentity._unique_ids = itertools.count(start)
 

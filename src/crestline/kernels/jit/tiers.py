@@ -285,7 +285,7 @@ def _as_compiled(result: Any) -> Any:
 def _pointers(arguments: tuple[Any, ...]) -> Iterator[Any]:
     """The functions behind pointers among arguments."""
     for argument in arguments:
-        if type(argument) is tuple:
+        if isinstance(argument, tuple):
             yield from _pointers(argument)
         elif hasattr(argument, "is_pointer"):
             yield argument
@@ -293,8 +293,9 @@ def _pointers(arguments: tuple[Any, ...]) -> Iterator[Any]:
 
 def _addressed(argument: Any) -> Any:
     """An argument with addresses in the place of functions behind pointers."""
-    if type(argument) is tuple:
-        return tuple(map(_addressed, argument))
+    if isinstance(argument, tuple):
+        addressed = map(_addressed, argument)
+        return tuple(addressed) if type(argument) is tuple else type(argument)(*addressed)
     return argument.load() if hasattr(argument, "is_pointer") else argument
 
 

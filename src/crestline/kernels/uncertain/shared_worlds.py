@@ -1,69 +1,102 @@
-"""One list of uncertain records in rank order, for several asks; see ``uncertain.shared``.
+"""One list of uncertain records in rank order, for several queries; see ``uncertain.shared``.
 
-Lists are those of ``kernels.uncertain.compact``. ``LEAVES`` is a record's time and the *reach* of
-the windows together: at a moment t a record is gone if it leaves at t or before, and an ask that
-came later, ``since`` some time, does not see what leaves before that time and the reach. So what an
-ask sees at a moment is what leaves after a *limit*.
+Lists are those of ``kernels.uncertain.lists``. ``LEAVES`` is a record's time plus the *reach* of
+the windows: at a moment t a record is gone if it leaves at t or before. A query that joined later,
+``since`` some time, does not see what leaves before that time plus the reach. So what a query sees
+at a moment is what leaves after a *limit*.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
+from crestline.core.sentinels import LONG_AGO, NEVER
 from crestline.kernels.common.ascending import ascending
+from crestline.kernels.common.output import Report
 from crestline.kernels.jit.pointer import FLOATS, INT, INTS, Pointed
 from crestline.kernels.jit.tiers import kernel
-from crestline.kernels.uncertain.compact import (
+from crestline.kernels.uncertain.closing import EXPECTED_RANK
+from crestline.kernels.uncertain.lists import (
     CHANCE,
     GROUP,
     ID,
     LEAVES,
-    NEVER,
     RULE,
     SCORE,
-    List,
-    Told,
+    RecordList,
     copy,
     merged,
     stay,
-    tell,
+    take,
 )
-from crestline.kernels.uncertain.specs import answer_asks, largest
-from crestline.kernels.uncertain.worlds import EXPECTED_RANK
+from crestline.kernels.uncertain.specs import answer_specs, largest_k
+from crestline.kernels.uncertain.steps import NUMBERS, Shown, add_answer
 from crestline.types import Bools, Floats, Ints
 
-#: Entries of ``meta``: records in the list, after it was thinned last, results with a rule above 1,
-#: walks, and the records looked at in them, each times the largest k.
+#: Entries of ``meta``: records in the list, records after it was thinned last, answers with a rule
+#: above 1, walks, and the records looked at in them, each times the largest k.
 COUNT, THINNED, OVERFULL, WALKS, WORK = range(5)
-#: Prefixes of this length at least are looked at.
-_AT_ONCE = 64
+#: Walks look at this number of records at least.
+_WALK_AT_LEAST = 64
 
-#: What is asked, an entry for each ask: the kind of answer, k, threshold, since when, whether one
-#: that became empty is told.
-Asked = tuple[Ints, Ints, Floats, Ints, Ints]
-#: How far windows reach, whether nothing ever leaves, whether all of the window is kept, from how
-#: many records on the list is thinned, where ``answer_asks``, ``weigh``, ``pick`` and ``mark`` are.
-Shape = tuple[int, bool, bool, int, int, int, int, int]
-#: Moments, where the asks of each begin, the asks (as places in ``Asked``).
-Due = tuple[Ints, Ints, Ints]
+
+class SharedQueries(NamedTuple):
+    """The queries that share a list, one entry each."""
+
+    #: The kind of answer; see ``kernels.uncertain.closing``.
+    kind: Ints
+    k: Ints
+    threshold: Floats
+    #: A query sees records of this time and later.
+    since: Ints
+    #: Whether a snapshot that has become empty is reported (1 or 0).
+    only_changes: Ints
+
+
+class SharedWindow(NamedTuple):
+    """The windows of the queries, and how their list is kept."""
+
+    #: A record leaves this long after its time.
+    reach: int
+    #: Whether nothing ever leaves.
+    unbounded: bool
+    #: Whether all records of the window are kept.
+    keeps_all: bool
+    #: The list is thinned from this number of records on.
+    thin_at_least: int
+    #: The addresses of ``answer_specs``, ``weigh``, ``pick`` and ``mark``.
+    answer: int
+    weigh: int
+    pick: int
+    mark: int
+
+
+class DueExecutions(NamedTuple):
+    """Executions: number i, at ``moments[i]``, answers ``queries[offset[i] : offset[i + 1]]``."""
+
+    moments: Ints
+    offset: Ints
+    queries: Ints
 
 
 # -- what need not be kept ------------------------------------------------------------------------
 
 
 @kernel
-def _ages(shape: Shape, asked: Asked, i: Ints, count: int) -> Ints:
-    """A key for each record, so that whoever sees a record sees all with the same or a larger key.
-    Where nothing leaves, they only differ by who sees them."""
+def _ages(window: SharedWindow, queries: SharedQueries, records: RecordList, count: int) -> Ints:
+    """Return one key per record, so that a query that sees a record sees all with the same or a
+    larger key. Where nothing leaves, keys differ only by which queries see a record."""
+    leaves, since = records.ints[LEAVES], queries.since
     key = np.empty(count, np.int64)
     for a in range(count):
-        key[a] = i[LEAVES, a]
-        if shape[1]:
-            first = -NEVER
-            for ask in range(len(asked[3])):
-                since = asked[3][ask]
-                if since > first and since <= key[a] - shape[0]:
-                    first = since
+        key[a] = leaves[a]
+        if window.unbounded:
+            first = LONG_AGO
+            for q in range(len(since)):
+                if since[q] > first and since[q] <= leaves[a] - window.reach:
+                    first = since[q]
             key[a] = first
     return key
 
@@ -72,48 +105,45 @@ def _mark(
     answer_address: int, weigh_address: int, kind: Ints, k: Ints, threshold: Floats, chance: Floats,
     rule: Ints, group: Ints, key: Ints, out: Ints,
 ) -> int:  # fmt: skip
-    """Mark, among records in rank order, those ``out`` (1) that no ask can need; ``out`` is zeros.
+    """Mark with 1 in ``out``, which is zeros, the records that no query can need; they are in rank
+    order. Return 0 if there was nothing to do.
 
     For the newest records, twice as many and so on: what is no newer than all of these, and ranks
-    behind those of them that close, goes.
+    behind those of them that close, is not needed.
     """
-    total, asks, most = len(chance), len(kind), largest(k)
-    if asks == 0 or total <= most:
+    total, queries, most = len(chance), len(kind), largest_k(k)
+    if queries == 0 or total <= most:
         return 0
     negative = np.empty(total, np.int64)
     for a in range(total):
         negative[a] = -key[a]
     newest = ascending(negative)
-    overfull, none = np.empty(asks, np.int64), np.empty(0, np.int64)
+    overfull, none = np.empty(queries, np.int64), np.empty(0, np.int64)
     size, before = most, NEVER
     while True:
         size = min(size, total)
         oldest = key[newest[size - 1]]
-        some = max(_AT_ONCE, 4 * most)
+        some = max(_WALK_AT_LEAST, 4 * most)
         while oldest < before:
-            places = np.empty(min(some, total), np.int64)
-            count = at = 0
-            while at < total and count < len(places):
-                if key[at] >= oldest and out[at] == 0:
-                    places[count] = at
+            indices = np.empty(min(some, total), np.int64)
+            count = position = 0
+            while position < total and count < len(indices):
+                if key[position] >= oldest and out[position] == 0:
+                    indices[count] = position
                     count += 1
-                at += 1
-            found = -1
+                position += 1
+            closed = -1
             if count > most:
-                some_chance = np.empty(count)
-                some_rule, some_group = np.empty(count, np.int64), np.empty(count, np.int64)
-                for j in range(count):
-                    some_chance[j] = chance[places[j]]
-                    some_rule[j], some_group[j] = rule[places[j]], group[places[j]]
-                found = answer_asks(
+                some_chance, some_rule, some_group = take(chance, rule, group, indices[:count])
+                closed = answer_specs(
                     answer_address, weigh_address, 0, kind, k, threshold, some_chance, some_rule,
                     some_group, overfull, none, none, np.empty(0),
                 )  # fmt: skip
-            if found >= 0:
-                for a in range(places[found - 1] + 1, total):
+            if closed >= 0:
+                for a in range(indices[closed - 1] + 1, total):
                     if key[a] <= oldest:
                         out[a] = 1
-            if found >= 0 or at == total:
+            if closed >= 0 or position == total:
                 break
             some *= 4
         before = oldest
@@ -129,24 +159,29 @@ mark = MARK.call
 
 @kernel
 def _mark_run(
-    shape: Shape, asked: Asked, f: Floats, i: Ints, start: int, stop: int, key: Ints, out: Ints
-) -> None:
+    window: SharedWindow, queries: SharedQueries, records: RecordList, start: int, stop: int,
+    key: Ints, out: Ints,
+) -> None:  # fmt: skip
+    """``_mark``, for a stretch of a list."""
     mark(
-        shape[7], shape[4], shape[5], asked[0], asked[1], asked[2], f[CHANCE, start:stop],
-        i[RULE, start:stop], i[GROUP, start:stop], key[start:stop], out[start:stop],
+        window.mark, window.answer, window.weigh, queries.kind, queries.k, queries.threshold,
+        records.floats[CHANCE, start:stop], records.ints[RULE, start:stop],
+        records.ints[GROUP, start:stop], key[start:stop], out[start:stop],
     )  # fmt: skip
 
 
 @kernel
-def needed(shape: Shape, asked: Asked, f: Floats, i: Ints, starts: Ints) -> Bools:
-    """Which records may be needed; each of the runs, which begin at ``starts``, is a unit of
-    records that begin to be seen together, in rank order."""
-    count = i.shape[1]
+def needed(
+    window: SharedWindow, queries: SharedQueries, records: RecordList, starts: Ints
+) -> Bools:
+    """Return which records may be needed. Each of the runs, which begin at ``starts``, is a unit
+    of records that begin to be seen together, in rank order."""
+    count = records.ints.shape[1]
     out = np.zeros(count, np.int64)
-    key = _ages(shape, asked, i, count)
+    key = _ages(window, queries, records, count)
     for run in range(len(starts)):
         stop = starts[run + 1] if run + 1 < len(starts) else count
-        _mark_run(shape, asked, f, i, starts[run], stop, key, out)
+        _mark_run(window, queries, records, starts[run], stop, key, out)
     kept = np.empty(count, np.bool_)
     for a in range(count):
         kept[a] = out[a] == 0
@@ -154,18 +189,21 @@ def needed(shape: Shape, asked: Asked, f: Floats, i: Ints, starts: Ints) -> Bool
 
 
 @kernel
-def _thin(shape: Shape, asked: Asked, f: Floats, i: Ints, count: int, limit: int) -> int:
-    """Move together the records that may be needed; how many they are."""
-    count = stay(f, i, 0, count, limit)
-    if shape[2]:
+def _thin(
+    window: SharedWindow, queries: SharedQueries, records: RecordList, count: int, limit: int
+) -> int:
+    """Move the records together that may be needed; return how many they are."""
+    count = stay(records, 0, count, limit)
+    if window.keeps_all:
         return count
     out = np.zeros(count, np.int64)
-    _mark_run(shape, asked, f, i, 0, count, _ages(shape, asked, i, count), out)
+    key = _ages(window, queries, records, count)
+    _mark_run(window, queries, records, 0, count, key, out)
     kept = 0
     for a in range(count):
         if out[a] == 0:
             if kept < a:
-                copy(f, i, kept, f, i, a)
+                copy(records, kept, records, a)
             kept += 1
     return kept
 
@@ -175,140 +213,139 @@ def _thin(shape: Shape, asked: Asked, f: Floats, i: Ints, count: int, limit: int
 
 @kernel
 def run_shared(
-    shape: Shape, asked: Asked, arrivals: List, begins: Ints, due: Due, f: Floats, i: Ints,
-    meta: Ints, shown: Ints, told: Told,
-) -> tuple[Floats, Ints, Told]:  # fmt: skip
-    """Take in records, in the order of the moments at which each begins to be seen and then of
-    rank, and answer all that is due. A snapshot is told with the place, in ``due``, of its ask.
+    window: SharedWindow, queries: SharedQueries, arrivals: RecordList, begins: Ints,
+    due: DueExecutions, records: RecordList, meta: Ints, shown: Ints, report: Report,
+) -> tuple[RecordList, Report]:  # fmt: skip
+    """Take in records and answer all that is due.
 
-    ``shown`` are the numbers of records that the asks were shown last.
+    Arrivals are in the order of the moments at which each begins to be seen (``begins``) and then
+    of rank. ``shown`` holds how many records each query was shown last.
     """
-    af, ai = arrivals
-    at, offset, ask = due
+    moments = due.moments
     arrived = execution = 0
-    count = meta[COUNT]
-    last = -NEVER
+    count, last = meta[COUNT], LONG_AGO
     for a in range(count):
-        last = max(last, i[LEAVES, a])
-    while execution < len(at):
-        moment = at[execution]
+        last = max(last, records.ints[LEAVES, a])
+    while execution < len(moments):
+        moment = moments[execution]
         first = arrived
         while arrived < len(begins) and begins[arrived] <= moment:
-            last = max(last, ai[LEAVES, arrived])
+            last = max(last, arrivals.ints[LEAVES, arrived])
             arrived += 1
         if arrived > first:
-            f, i, count = merged(f, i, count, af, ai, first, arrived - first)
-            if count > max(2 * meta[THINNED], shape[3]):
-                count = _thin(shape, asked, f, i, count, moment)
+            records = merged(records, count, arrivals, first, arrived - first)
+            count += arrived - first
+            if count > max(2 * meta[THINNED], window.thin_at_least):
+                count = _thin(window, queries, records, count, moment)
                 meta[THINNED] = count
-        if last <= moment and not _awaited(asked, shown):
-            # Nothing to tell before the next record comes.
+        if last <= moment and not _awaited(queries, shown):
+            # Nothing to report before the next record comes.
             if arrived == len(begins):
                 break
-            while execution < len(at) and at[execution] < begins[arrived]:
+            while execution < len(moments) and moments[execution] < begins[arrived]:
                 execution += 1
             continue
-        told = _execute(shape, asked, f, i, count, due, execution, meta, shown, told)
+        meta[COUNT] = count
+        report = _execute(window, queries, records, due, execution, meta, shown, report)
         execution += 1
     meta[COUNT] = count
-    return f, i, told
+    return records, report
 
 
 @kernel
-def _awaited(asked: Asked, shown: Ints) -> bool:
-    """Whether an ask is still to hear that its window became empty."""
-    found = False
-    for a in range(len(shown)):
-        found |= asked[4][a] > 0 and shown[a] > 0
-    return found
+def _awaited(queries: SharedQueries, shown: Ints) -> bool:
+    """Whether a query still has to learn that its window has become empty."""
+    awaited = False
+    for q in range(len(shown)):
+        awaited |= queries.only_changes[q] > 0 and shown[q] > 0
+    return awaited
 
 
 @kernel
 def _execute(
-    shape: Shape, asked: Asked, f: Floats, i: Ints, count: int, due: Due, execution: int,
-    meta: Ints, shown: Ints, told: Told,
-) -> Told:  # fmt: skip
-    """Answer the asks of one execution: those that see the same records, by one walk."""
-    at, offset, ask = due
-    start, stop = offset[execution], offset[execution + 1]
+    window: SharedWindow, queries: SharedQueries, records: RecordList, due: DueExecutions,
+    execution: int, meta: Ints, shown: Ints, report: Report,
+) -> Report:  # fmt: skip
+    """Answer the queries of one execution: those that see the same records, by one walk."""
+    moment, kind = due.moments[execution], queries.kind
+    start, stop = due.offset[execution], due.offset[execution + 1]
     answered = np.zeros(stop - start, np.bool_)
     together = np.empty(stop - start, np.int64)
     for e in range(start, stop):
         if answered[e - start]:
             continue
-        limit = _limit(shape, asked, at[execution], ask[e])
-        ranked = asked[0][ask[e]] == EXPECTED_RANK
+        limit = _limit(window, queries, moment, due.queries[e])
+        ranked = kind[due.queries[e]] == EXPECTED_RANK
         members = 0
         for other in range(e, stop):
-            if ranked == (asked[0][ask[other]] == EXPECTED_RANK) and limit == _limit(
-                shape, asked, at[execution], ask[other]
-            ):
-                together[members] = other
+            q = due.queries[other]
+            if ranked == (kind[q] == EXPECTED_RANK) and limit == _limit(window, queries, moment, q):
+                together[members] = q
                 members += 1
                 answered[other - start] = True
-        told = _answer(
-            shape, asked, f, i, count, limit, ranked, ask, together[:members], meta, shown, told
+        report = _answer(
+            window, queries, records, moment, limit, together[:members], meta, shown, report
         )
-    return told
+    return report
 
 
 @kernel
-def _limit(shape: Shape, asked: Asked, moment: int, ask: int) -> int:
-    """An ask sees what leaves after this."""
-    return int(max(moment, asked[3][ask] + shape[0] - 1))
+def _limit(window: SharedWindow, queries: SharedQueries, moment: int, q: int) -> int:
+    """Return the limit of a query: it sees what leaves after that."""
+    return int(max(moment, queries.since[q] + window.reach - 1))
 
 
 @kernel
 def _answer(
-    shape: Shape, asked: Asked, f: Floats, i: Ints, count: int, limit: int, everything: bool,
-    ask: Ints, together: Ints, meta: Ints, shown: Ints, told: Told,
-) -> Told:  # fmt: skip
-    """Answer asks that see the records that leave after ``limit``, from as many as it takes."""
-    members = len(together)
+    window: SharedWindow, queries: SharedQueries, records: RecordList, moment: int, limit: int,
+    together: Ints, meta: Ints, shown: Ints, report: Report,
+) -> Report:  # fmt: skip
+    """Answer the queries ``together``, which see the records that leave after ``limit``, from as
+    many records as it takes."""
+    members, count = len(together), meta[COUNT]
     kind, k = np.empty(members, np.int64), np.empty(members, np.int64)
     threshold = np.empty(members)
     for m in range(members):
-        slot = ask[together[m]]
-        kind[m], k[m], threshold[m] = asked[0][slot], asked[1][slot], asked[2][slot]
-    most = largest(k)
+        q = together[m]
+        kind[m], k[m], threshold[m] = queries.kind[q], queries.k[q], queries.threshold[q]
+    most = largest_k(k)
     overfull, number = np.zeros(members, np.int64), np.zeros(members, np.int64)
-    some = count if everything else max(_AT_ONCE, 4 * most)
+    some = count if kind[0] == EXPECTED_RANK else max(_WALK_AT_LEAST, 4 * most)
     while True:
-        places = np.empty(min(some, count), np.int64)
-        seen = at = 0
-        while at < count and seen < len(places):
-            if i[LEAVES, at] > limit:
-                places[seen] = at
+        indices = np.empty(min(some, count), np.int64)
+        seen = position = 0
+        while position < count and seen < len(indices):
+            if records.ints[LEAVES, position] > limit:
+                indices[seen] = position
                 seen += 1
-            at += 1
-        chance = np.empty(seen)
-        rule, group = np.empty(seen, np.int64), np.empty(seen, np.int64)
-        for j in range(seen):
-            chance[j] = f[CHANCE, places[j]]
-            rule[j], group[j] = i[RULE, places[j]], i[GROUP, places[j]]
+            position += 1
+        chance, rule, group = take(
+            records.floats[CHANCE], records.ints[RULE], records.ints[GROUP], indices[:seen]
+        )
         chosen, weight = np.empty(members * seen, np.int64), np.empty(members * seen)
-        found = -1
+        closed = -1
         if seen > 0:
-            found = answer_asks(
-                shape[4], shape[5], shape[6], kind, k, threshold, chance, rule, group, overfull,
-                number, chosen, weight,
+            closed = answer_specs(
+                window.answer, window.weigh, window.pick, kind, k, threshold, chance, rule, group,
+                overfull, number, chosen, weight,
             )  # fmt: skip
-        if found >= 0 or at == count:
+        if closed >= 0 or position == count:
             break
         some *= 4
     if seen > 0:
         meta[WALKS] += 1
-        meta[WORK] += most * (seen if found < 0 else found)
+        meta[WORK] += most * (seen if closed < 0 else closed)
     for m in range(members):
-        slot = ask[together[m]]
-        if seen == 0 and (asked[4][slot] == 0 or shown[slot] == 0):
-            continue  # the window is empty, and nobody has to know
+        q = together[m]
+        if seen == 0 and (queries.only_changes[q] == 0 or shown[q] == 0):
+            continue  # the window is empty, and the query need not learn it
         meta[OVERFULL] += overfull[m]
-        id, numbers = np.empty(number[m], np.int64), np.empty((2, number[m]))
+        top = Shown(np.empty(number[m], np.int64), np.empty((NUMBERS, number[m])))
         for j in range(number[m]):
-            record = places[chosen[m * seen + j]]
-            id[j] = i[ID, record]
-            numbers[0, j], numbers[1, j] = f[SCORE, record], weight[m * seen + j]
-        shown[slot] = number[m]
-        told = tell(together[m], id, numbers, number[m], told)
-    return told
+            record = indices[chosen[m * seen + j]]
+            top.ids[j] = records.ints[ID, record]
+            top.numbers[0, j] = records.floats[SCORE, record]
+            top.numbers[1, j] = weight[m * seen + j]
+        shown[q] = number[m]
+        report = add_answer(report, moment, q, top, number[m])
+    return report

@@ -40,6 +40,9 @@ class Encoder:
     def check(self, records: AdmittedBatch) -> None:
         """Raise SourceError if these records cannot be taken in."""
 
+    def check_saved(self, records: AdmittedBatch) -> None:
+        """Refuse records of a saved state that no gate would have admitted."""
+
     def encode(
         self, records: AdmittedBatch, partitions: Ints | None, first_id: int
     ) -> tuple[AdmittedBatch, Batch]:

@@ -62,6 +62,13 @@ class IncompleteEncoder(Encoder):
                 f" there are {count} by now: is the column behind ACROSS the right one?"
             )
 
+    def check_saved(self, records: AdmittedBatch) -> None:
+        columns = [records.columns.column(role) for role in (Role.OBJECT, Role.STREAM)]
+        sound.require(not any(column.null_count for column in columns), "observations of nothing")
+        if self._declared is not None:
+            names = stream_names(columns[1].unique()).to_pylist()
+            sound.require(set(names) <= set(self._declared), "observations on other streams")
+
     def encode(
         self, records: AdmittedBatch, partitions: Ints | None, first_id: int
     ) -> tuple[AdmittedBatch, Batch]:

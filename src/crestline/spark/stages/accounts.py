@@ -1,7 +1,7 @@
 """What the stages count, on its way from the tasks to the driver.
 
 A task counts the records that it read (``TaskAccount``). The ledger, in the state of one bucket,
-adds the tasks of all rounds up (``LedgerAccount``). Every bucket tells the driver what it did
+adds the tasks of all rounds up (``LedgerAccount``). Every bucket reports to the driver what it did
 (``BucketAccount``). Each account becomes plain values for packing, and back.
 """
 

@@ -26,7 +26,7 @@ from crestline.types import Ints
 
 #: The bucket whose state holds the ledger.
 LEDGER = 0
-#: Windows with more slides than this are not counted: it would cost more than it tells.
+#: Windows with more slides than this are not counted: the number is not worth its cost.
 _MOST_SLIDES = 1 << 17
 
 

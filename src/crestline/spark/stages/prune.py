@@ -33,8 +33,9 @@ class Prune:
             n: query for member in self.members for n, query in member.bundle.queries.items()
         }
         task = _task_number()
-        for table in _portions(batches):
-            warm_for(queries, table.num_rows)
+        for number, table in enumerate(_portions(batches)):
+            if number == 0:  # a small first portion is the only one
+                warm_for(queries, table.num_rows)
             for chunk, records in _by_chunk(table, self.reading.chunk, task):
                 for sieve in sieves:
                     sieve.add(chunk, records)

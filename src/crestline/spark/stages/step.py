@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
-import numpy as np
 import pyarrow as pa
 
 from crestline.core.errors import StateError
 from crestline.core.sentinels import LONG_AGO
 from crestline.core.state import pack, unpack
 from crestline.core.tables import table_from
-from crestline.runtime.admitted import AdmittedBatch
+from crestline.runtime.gathering import in_arrival_order
 from crestline.runtime.rejects import Rejects
 from crestline.runtime.roles import Carried, Number
 from crestline.runtime.views import Named
@@ -27,7 +26,6 @@ from crestline.spark.stages.rows import (
     from_payload,
     outcome_batch,
 )
-from crestline.types import Ints
 
 
 @dataclass(frozen=True)
@@ -139,7 +137,7 @@ class _MemberStep:
         executor = self._executor
         if self._step.whole:
             if tables:
-                yield from executor.push(_in_arrival_order(tables))
+                yield from executor.push(in_arrival_order(pa.concat_tables(tables)))
         else:
             if tables:
                 executor.merge(pa.concat_tables(tables))
@@ -155,11 +153,8 @@ class _MemberStep:
         row = chunk = pa.nulls(rejects.num_rows, pa.int64())
         if self._step.bounded and rejects.num_rows and not self._step.whole:
             # All records are here, and ``Distributed.merge`` numbered them in arrival order.
-            order = _arrival_order(tables)
-            indices = order[np.asarray(rejects.column("row").to_numpy())]
-            row, chunk = (
-                pa.array(_numbers(tables, name)[indices]) for name in (Number.ROW, Carried.CHUNK)
-            )
+            arrived = in_arrival_order(pa.concat_tables(tables)).columns.take(rejects.column("row"))
+            row, chunk = arrived.column(Number.ROW), arrived.column(Carried.CHUNK)
         rejects = rejects.set_column(1, "row", row).append_column(Carried.CHUNK, chunk)
         parts = [rejects.cast(CHUNKED_REJECTS)]
         if self._ledger is not None:
@@ -193,32 +188,6 @@ class _MemberStep:
         """Records that were set aside here, by reason. Late ones are counted by themselves."""
         counts = self._rejects.counts
         return {reason: count for reason, count in counts.items() if reason != "late"}
-
-
-def _numbers(tables: list[pa.Table], name: str) -> Any:
-    return np.concatenate([table.column(name).to_numpy() for table in tables])
-
-
-def _arrival_order(tables: list[pa.Table]) -> Ints:
-    """The indices of the records of all tables in the order of their arrival."""
-    return np.lexsort((_numbers(tables, Number.ROW), _numbers(tables, Carried.CHUNK)))
-
-
-def _in_arrival_order(tables: list[pa.Table]) -> AdmittedBatch:
-    """Whole records, as one process would have admitted them."""
-    table = pa.concat_tables(tables).take(_arrival_order(tables))
-    numbers = {
-        name: np.asarray(table.column(name).to_numpy())
-        for name in (Number.SCORE, Number.TIME, Number.PROBABILITY)
-        if name in table.column_names
-    }
-    return AdmittedBatch(
-        table,
-        range(table.num_rows),
-        numbers[Number.SCORE],
-        numbers.get(Number.TIME),
-        numbers.get(Number.PROBABILITY),
-    )
 
 
 # -- as Spark calls it ----------------------------------------------------------------------------
