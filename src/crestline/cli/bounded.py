@@ -70,7 +70,7 @@ def run_here(request: Request) -> RunSummary:
             _end(writer, output)
         counts = {name: bounded.metrics(name) for name in targets}
         if audit is not None:
-            counts = {name: audit.told(name, metrics) for name, metrics in counts.items()}
+            counts = {name: audit.with_findings(name, metrics) for name, metrics in counts.items()}
         summaries = [
             QuerySummary(name, counts[name], seconds, output)
             for name, (_, output) in targets.items()

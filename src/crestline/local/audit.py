@@ -99,7 +99,7 @@ class Audit:
             right
         )
 
-    def told(self, name: str, metrics: Metrics) -> Metrics:
+    def with_findings(self, name: str, metrics: Metrics) -> Metrics:
         """The counts of a query, with the findings of the audit."""
         if name not in self._sums:
             return metrics

@@ -143,12 +143,12 @@ class Board:
         if isinstance(data, dict):
             data = [data]
         columns = [] if self._schema is None else self._needed(self._schema)
-        given = source(data, self._stream, columns)
+        opened = source(data, self._stream, columns)
         if self._schema is None:
-            self._schema = given.schema
+            self._schema = opened.schema
         tables = [
             self._take(pa.table(batch) if isinstance(batch, pa.RecordBatch) else batch)
-            for batch in given.read(self._needed(given.schema))
+            for batch in opened.read(self._needed(opened.schema))
         ]
         return joined(self._result_schema(), tables)
 

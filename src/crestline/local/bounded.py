@@ -50,7 +50,7 @@ def run_bounded(
     }
     metrics = {name: run.metrics(name) for name in queries}
     if judge is not None:
-        metrics = {name: judge.told(name, counts) for name, counts in metrics.items()}
+        metrics = {name: judge.with_findings(name, counts) for name, counts in metrics.items()}
     return Results(queries, tables, run.take_rejects(), metrics, run.notes)
 
 

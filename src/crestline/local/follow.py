@@ -99,28 +99,28 @@ class Follow:
     def _round(self) -> bool:
         """Take in the next portion; return whether there was one."""
         for name, stream in self._inputs.items():
-            given = stream.more()
-            if given is not None and given.schema.names:
-                self._take(name, given)
+            opened = stream.more()
+            if opened is not None and opened.schema.names:
+                self._take(name, opened)
                 return True
         return False
 
-    def _take(self, name: str, given: Source) -> None:
+    def _take(self, name: str, opened: Source) -> None:
         query = next(iter(self.queries.values()))
         if self._run is None:
-            schema = run_schema(query, given)
-            self._run = StreamRun(self.queries, schema, typed=given.typed, strict=self.strict)
+            schema = run_schema(query, opened)
+            self._run = StreamRun(self.queries, schema, typed=opened.typed, strict=self.strict)
         run = self._run
         rows: dict[str, list[pa.Table]] = {query: [] for query in self.queries}
-        for batch in batches_for(run, query, given, name, "a new file"):
-            for called, table in run.take(run.admit(batch, given.typed)):
+        for batch in batches_for(run, query, opened, name, "a new file"):
+            for called, table in run.take(run.admit(batch, opened.typed)):
                 rows[called].append(table)
-        run.add_rejects(given.rejects())
+        run.add_rejects(opened.rejects())
         metrics = {called: run.metrics(called) for called in self.queries}
         if self.strict:
             for called, counts in metrics.items():
                 refuse_rules_above_one(self.queries[called], counts.rules_above_one)
-        tables = {called: joined(run.schema_of(called), found) for called, found in rows.items()}
+        tables = {called: joined(run.schema_of(called), parts) for called, parts in rows.items()}
         self.sink(Round(self._number, tables, run.take_rejects(), metrics))
         self._number += 1
         self._remember(run)

@@ -22,11 +22,11 @@ def source_of(query: Query, streams: Mapping[str, Any]) -> Source:
     return merged(query, inputs) if query.others else inputs[query.stream]
 
 
-def run_schema(query: Query, given: Source) -> pa.Schema:
+def run_schema(query: Query, opened: Source) -> pa.Schema:
     """The schema of a run whose first records come from this source."""
     if query.combine is not None and query.others:
-        return tagged_schema(given.schema, query.combine.across)
-    return given.schema
+        return tagged_schema(opened.schema, query.combine.across)
+    return opened.schema
 
 
 def run_key(query: Query) -> str:
@@ -37,28 +37,30 @@ def run_key(query: Query) -> str:
 
 
 def batches_for(
-    run: StreamRun, query: Query, given: Source, stream: str, part: str
+    run: StreamRun, query: Query, opened: Source, stream: str, part: str
 ) -> Iterator[pa.Table | pa.RecordBatch]:
     """The batches of a source, with the columns of the run. An error calls the source ``part``."""
     if query.others:
-        return _tagged_batches(run, query, given, stream)
-    missing = [name for name in run.columns if name not in given.schema.names]
+        return _tagged_batches(run, query, opened, stream)
+    missing = [name for name in run.columns if name not in opened.schema.names]
     if missing:
         raise SourceError(f"stream {stream!r}: {part} has no column {missing[0]!r}")
-    return given.read(run.columns)
+    return opened.read(run.columns)
 
 
-def _tagged_batches(run: StreamRun, query: Query, given: Source, stream: str) -> Iterator[pa.Table]:
+def _tagged_batches(
+    run: StreamRun, query: Query, opened: Source, stream: str
+) -> Iterator[pa.Table]:
     """The batches of one of several inputs, with its name in the ACROSS column."""
     assert query.combine is not None
     named = query.combine.across
     across = resolve([named], run.schema, stream)[named]
     name = next(each for each in query.inputs if each.casefold() == stream.casefold())
     columns = [column for column in run.columns if column != across]
-    spelled = list(resolve(columns, given.schema, stream).values())
+    spelled = list(resolve(columns, opened.schema, stream).values())
 
     def batches() -> Iterator[pa.Table]:
-        for batch in given.read(spelled):
+        for batch in opened.read(spelled):
             yield tagged(pa.table([batch.column(n) for n in spelled], names=columns), name, across)
 
     return batches()

@@ -218,16 +218,16 @@ class Session:
     def _portion(self, key: str, query: Query, data: Any, stream: str) -> _Portion | None:
         """The run and the batches for it; None as long as not even the columns are known."""
         run = self._runs.get(key)
-        given = source(data, stream, () if run is None else run.columns)
-        if not given.schema.names:
+        opened = source(data, stream, () if run is None else run.columns)
+        if not opened.schema.names:
             return None
         if run is None:
             run = self._runs[key] = StreamRun(
-                self._take_waiting(key), run_schema(query, given), typed=given.typed,
+                self._take_waiting(key), run_schema(query, opened), typed=opened.typed,
                 strict=self._strict, keep_rejects=self._keep_rejects,
             )  # fmt: skip
-        batches = batches_for(run, query, given, stream, "this batch")
-        return _Portion(run, batches, given.typed)
+        batches = batches_for(run, query, opened, stream, "this batch")
+        return _Portion(run, batches, opened.typed)
 
     def _stream(self, stream: str | None) -> str:
         """The name of the pushed stream, as the queries spell it."""

@@ -31,8 +31,8 @@ class Misfit:
     values: pa.ChunkedArray
     reason: str
 
-    def take(self, places: Ints) -> Misfit:
-        return Misfit(self.column, self.which[places], self.values.take(places), self.reason)
+    def take(self, indices: Ints) -> Misfit:
+        return Misfit(self.column, self.which[indices], self.values.take(indices), self.reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,11 +117,11 @@ def conformed(
     return table, misfits
 
 
-def misfit_reason(given: pa.DataType, dtype: pa.DataType) -> str:
-    """Why a value of type ``given`` cannot be in a column of the other type."""
+def misfit_reason(source: pa.DataType, dtype: pa.DataType) -> str:
+    """Why a value of type ``source`` cannot be in a column of the other type."""
     dtype = bare_type(dtype)
-    if is_text(given) and is_number(dtype):
+    if is_text(source) and is_number(dtype):
         return "not a number"
-    if is_text(given) and pa.types.is_timestamp(dtype):
+    if is_text(source) and pa.types.is_timestamp(dtype):
         return "not a timestamp"
     return f"does not fit the type of the column, {dtype}"

@@ -57,8 +57,8 @@ def _is_moment(dtype: pa.DataType) -> bool:
 # -- types ------------------------------------------------------------------------------------
 
 
-def wider(known: pa.DataType, given: pa.DataType, reading: bool = False) -> pa.DataType:
-    """The type for values of both types; ``known`` if there is no type that both fit into.
+def wider(dtype: pa.DataType, other: pa.DataType, reading: bool = False) -> pa.DataType:
+    """The type for values of both types; ``dtype`` if there is no type that both fit into.
 
     >>> wider(pa.int64(), pa.float64()), wider(pa.int64(), pa.uint64())
     (DataType(double), Decimal128Type(decimal128(20, 0)))
@@ -67,24 +67,24 @@ def wider(known: pa.DataType, given: pa.DataType, reading: bool = False) -> pa.D
     >>> wider(pa.string(), pa.int64()), wider(pa.string(), pa.int64(), reading=True)
     (DataType(string), DataType(double))
     """
-    one, other = bare_type(known), bare_type(given)
-    if one == other or pa.types.is_null(other):
-        return known
+    one, two = bare_type(dtype), bare_type(other)
+    if one == two or pa.types.is_null(two):
+        return dtype
     if pa.types.is_null(one):
-        return given
+        return other
     if reading and is_text(one):
-        one = _spelled(other)
-    elif reading and is_text(other):
-        other = _spelled(one)
-    if is_number(one) and is_number(other):
-        return _wider_number(one, other)
-    if _is_moment(one) and _is_moment(other):
-        return _wider_moment(one, other)
-    if pa.types.is_duration(one) and pa.types.is_duration(other):
-        return pa.duration(_finer(one.unit, other.unit))
-    if pa.types.is_time(one) and pa.types.is_time(other):
-        return pa.time64(_finer(_finer(one.unit, other.unit), "us"))
-    return known
+        one = _spelled(two)
+    elif reading and is_text(two):
+        two = _spelled(one)
+    if is_number(one) and is_number(two):
+        return _wider_number(one, two)
+    if _is_moment(one) and _is_moment(two):
+        return _wider_moment(one, two)
+    if pa.types.is_duration(one) and pa.types.is_duration(two):
+        return pa.duration(_finer(one.unit, two.unit))
+    if pa.types.is_time(one) and pa.types.is_time(two):
+        return pa.time64(_finer(_finer(one.unit, two.unit), "us"))
+    return dtype
 
 
 def _spelled(other: pa.DataType) -> pa.DataType:
@@ -144,62 +144,62 @@ def fit(
     >>> fit(pa.chunked_array([[2**53, 2**53 + 1]]), pa.float64())[1].tolist()
     [False, True]
     """
-    given, wanted = bare_type(column.type), bare_type(dtype)
-    if given == wanted:
+    source, target = bare_type(column.type), bare_type(dtype)
+    if source == target:
         return column, None
-    if column.type != given:
-        column = usable(column, "of the batch", "").cast(given)
-    if pa.types.is_null(given):
-        return pa.chunked_array([pa.nulls(len(column), wanted)]), None
-    if is_text(given):
-        read = _reader(wanted, reading)
-        return _by_value(column, wanted, lambda one: pa.array([read(one[0].as_py())], wanted))
-    if not _means_the_same(given, wanted):
-        return _by_value(column, wanted, lambda one: pa.nulls(1, wanted))
+    if column.type != source:
+        column = usable(column, "of the batch", "").cast(source)
+    if pa.types.is_null(source):
+        return pa.chunked_array([pa.nulls(len(column), target)]), None
+    if is_text(source):
+        read = _reader(target, reading)
+        return _by_value(column, target, lambda one: pa.array([read(one[0].as_py())], target))
+    if not _means_the_same(source, target):
+        return _by_value(column, target, lambda one: pa.nulls(1, target))
     try:
-        fitting = column.cast(wanted)
-        if not _rounds(given, wanted):
+        fitting = column.cast(target)
+        if not _rounds(source, target):
             return fitting, None
-        lost = ~np.asarray(pc.equal(fitting.cast(given), column).fill_null(True).to_numpy())
+        lost = ~np.asarray(pc.equal(fitting.cast(source), column).fill_null(True).to_numpy())
         if not lost.any():
             return fitting, None
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         pass
-    return _by_value(column, wanted, _caster(given, wanted))
+    return _by_value(column, target, _caster(source, target))
 
 
-def _means_the_same(given: pa.DataType, wanted: pa.DataType) -> bool:
+def _means_the_same(source: pa.DataType, target: pa.DataType) -> bool:
     """Whether values of one type can be values of the other. A truth value is no number, and a
     number is no time, though Arrow would cast them."""
-    if is_text(wanted):
-        return not pa.types.is_nested(given) and not pa.types.is_binary(given)
+    if is_text(target):
+        return not pa.types.is_nested(source) and not pa.types.is_binary(source)
     tests: list[Callable[[pa.DataType], bool]] = [is_number, _is_moment]
     tests += [pa.types.is_time, pa.types.is_duration, pa.types.is_nested]
-    return any(test(given) and test(wanted) for test in tests)
+    return any(test(source) and test(target) for test in tests)
 
 
-def _rounds(given: pa.DataType, wanted: pa.DataType) -> bool:
+def _rounds(source: pa.DataType, target: pa.DataType) -> bool:
     """Whether Arrow's cast rounds without an error."""
-    floating = [pa.types.is_floating(dtype) for dtype in (given, wanted)]
-    decimal = [pa.types.is_decimal(dtype) for dtype in (given, wanted)]
+    floating = [pa.types.is_floating(dtype) for dtype in (source, target)]
+    decimal = [pa.types.is_decimal(dtype) for dtype in (source, target)]
     if any(floating) and any(decimal):
         return True
     if all(floating):
-        return bool(given.bit_width > wanted.bit_width)
-    return bool(pa.types.is_timestamp(given) and pa.types.is_date(wanted))
+        return bool(source.bit_width > target.bit_width)
+    return bool(pa.types.is_timestamp(source) and pa.types.is_date(target))
 
 
-def _caster(given: pa.DataType, wanted: pa.DataType) -> Callable[[pa.Array], pa.Array]:
+def _caster(source: pa.DataType, target: pa.DataType) -> Callable[[pa.Array], pa.Array]:
     """Casts an array of one value, to NULL where that would change it."""
 
     def cast(one: pa.Array) -> pa.Array:
         try:
-            cast_value = one.cast(wanted)
-            if not _rounds(given, wanted) or cast_value.cast(given).equals(one):
+            cast_value = one.cast(target)
+            if not _rounds(source, target) or cast_value.cast(source).equals(one):
                 return cast_value
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             pass
-        return pa.nulls(1, wanted)
+        return pa.nulls(1, target)
 
     return cast
 

@@ -105,9 +105,9 @@ class Gate:
                 checks.reject(np.asarray(column.is_null()), role, f"{noun} is NULL", column)
         if self._streams is not None:
             declared = pa.array(self._streams, pa.string())
-            known = np.asarray(pc.is_in(stream_names(streams), value_set=declared))
+            declared_mask = np.asarray(pc.is_in(stream_names(streams), value_set=declared))
             reason = "stream is not one of those declared"
-            checks.reject(~known, Role.STREAM, reason, streams)
+            checks.reject(~declared_mask, Role.STREAM, reason, streams)
 
     def _probabilities(self, column: pa.ChunkedArray, checks: _Checks) -> Floats:
         probability = self._numbers(Role.PROBABILITY, "probability", column, checks)

@@ -74,27 +74,27 @@ CARRIED = pa.schema([(Carried.BUCKET, pa.int32()), (Carried.CHUNK, pa.int64())])
 def role_expressions(query: Query) -> dict[str, Expression]:
     """The expression of every role, in a fixed order. ``*`` must have become columns before."""
     assert query.star is None, "a query meets its stream by in_full() first"
-    found: dict[str, Expression] = {}
+    expressions: dict[str, Expression] = {}
     if query.where is not None:
-        found[Role.WHERE] = query.where
+        expressions[Role.WHERE] = query.where
     if query.window.on is not None:
-        found[Role.TIME] = Expression(query.window.on)
+        expressions[Role.TIME] = Expression(query.window.on)
     combine = query.combine
-    found[Role.SCORE] = query.order_by[0].expression if combine is None else combine.value
+    expressions[Role.SCORE] = query.order_by[0].expression if combine is None else combine.value
     if combine is not None:
-        found[Role.OBJECT] = _column(combine.object)
-        found[Role.STREAM] = _column(combine.across)
-    found |= {tie_role(i): term.expression for i, term in enumerate(query.order_by[1:])}
-    found |= {partition_role(i): item.expression for i, item in enumerate(query.partition_by)}
-    found |= {selected_role(i): item.expression for i, item in enumerate(query.select)}
+        expressions[Role.OBJECT] = _column(combine.object)
+        expressions[Role.STREAM] = _column(combine.across)
+    expressions |= {tie_role(i): term.expression for i, term in enumerate(query.order_by[1:])}
+    expressions |= {partition_role(i): item.expression for i, item in enumerate(query.partition_by)}
+    expressions |= {selected_role(i): item.expression for i, item in enumerate(query.select)}
     named = {item.name: item.expression for item in (*query.partition_by, *query.select)}
     for i, name in enumerate(query.key):
-        found[key_role(i)] = named.get(name) or _column(name)
+        expressions[key_role(i)] = named.get(name) or _column(name)
     if query.probability is not None:
-        found[Role.PROBABILITY] = query.probability.expression
+        expressions[Role.PROBABILITY] = query.probability.expression
         if query.probability.exclusive_by is not None:
-            found[Role.EXCLUSIVE] = _column(query.probability.exclusive_by)
-    return found
+            expressions[Role.EXCLUSIVE] = _column(query.probability.exclusive_by)
+    return expressions
 
 
 def kept_roles(query: Query) -> list[str]:

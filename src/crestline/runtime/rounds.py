@@ -141,11 +141,11 @@ def _checked(
         queries, count = dict(identity["queries"]), int(identity["buckets"])
         str(identity["id"])
     except (ValueError, KeyError, TypeError) as error:
-        raise StateError(f"{file} is damaged: use another copy, or start anew") from error
+        raise StateError(f"{file} is damaged: use another copy, or start again") from error
     if versions != (_FORMAT, state.VERSION):
         raise StateError(
             f"the checkpoint {folder} has state version {versions[1]}, this Crestline writes"
-            f" version {state.VERSION}: resume it with the Crestline that wrote it, or start anew"
+            f" version {state.VERSION}: resume it with the Crestline that wrote it, or start again"
             " in another folder"
         )
     if (theirs := identity.get("engine", "spark")) != engine:  # old ones are all of Spark

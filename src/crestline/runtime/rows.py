@@ -104,10 +104,10 @@ class RowBuilder:
         count = np.diff(reported.offset)
         end = np.repeat(reported.end, count)
         rank = np.arange(1, len(end) + 1) - np.repeat(reported.offset[:-1], count)
-        ask = None if reported.ask is None else np.repeat(reported.ask, count)
+        query = None if reported.ask is None else np.repeat(reported.ask, count)
         columns: dict[str, pa.Array | pa.ChunkedArray] = {
-            "query": self._query_column(ask, len(end)),
-            "window_start": self._starts(end, ask),
+            "query": self._query_column(query, len(end)),
+            "window_start": self._starts(end, query),
             "window_end": pa.array(end).cast(self._end_type),
             "rank": pa.array(rank),
         }
@@ -128,27 +128,27 @@ class RowBuilder:
                 of_snapshot = of_snapshot[order]
             columns["revision"] = pa.array(np.repeat(of_snapshot, count))
         schema = self._snapshots
-        return pa.table({name: columns[name] for name in schema.names}, schema=schema), ask
+        return pa.table({name: columns[name] for name in schema.names}, schema=schema), query
 
     def changes(
-        self, found: Changes, kept: pa.Table, partitions: Partitions
+        self, changes: Changes, kept: pa.Table, partitions: Partitions
     ) -> tuple[pa.Table, Ints]:
         """One row for each change, with its query: by query, leaves first, then by the new rank."""
-        end, viewer, change, rank, previous, id = found.table
-        ask, partition = viewer, np.zeros(len(viewer), np.int64)
+        end, viewer, change, rank, previous, id = changes.table
+        query, partition = viewer, np.zeros(len(viewer), np.int64)
         if len(partitions) > 1:
-            ask, partition = viewer % found.queries, viewer // found.queries
-        numbers = found.numbers
+            query, partition = viewer % changes.queries, viewer // changes.queries
+        numbers = changes.numbers
         if len(partitions) > 1 or numbers is not None:  # else they are in this order already
             by_place = np.where(change == 0, previous, rank)
             group = partitions.order()[partition] if len(partitions) > 1 else partition
-            order = np.lexsort((by_place, change != 0, group, end, ask))
-            ask, end, partition, change, rank, previous, id = (
-                column[order] for column in (ask, end, partition, change, rank, previous, id)
+            order = np.lexsort((by_place, change != 0, group, end, query))
+            query, end, partition, change, rank, previous, id = (
+                column[order] for column in (query, end, partition, change, rank, previous, id)
             )
             numbers = None if numbers is None else numbers[:, order]
         columns: dict[str, pa.Array | pa.ChunkedArray] = {
-            "query": self._query_column(ask if found.queries > 1 else None, len(end)),
+            "query": self._query_column(query if changes.queries > 1 else None, len(end)),
             "at": pa.array(end).cast(self._end_type),
         }
         columns |= change_columns(change, rank, previous)
@@ -159,15 +159,15 @@ class RowBuilder:
             columns["score"], columns["upper"] = pa.array(numbers[0]), pa.array(numbers[1])
             columns["certain"] = pa.array(numbers[2] > 0)
         schema = self._changes
-        return pa.table({name: columns[name] for name in schema.names}, schema=schema), ask
+        return pa.table({name: columns[name] for name in schema.names}, schema=schema), query
 
-    def _query_column(self, ask: Ints | None, count: int) -> pa.Array | pa.ChunkedArray:
-        if ask is None:
+    def _query_column(self, query: Ints | None, count: int) -> pa.Array | pa.ChunkedArray:
+        if query is None:
             return pa.repeat(self._names[0], count)
         # The rows of a query are consecutive: repeating its name is far quicker than looking it up.
-        cuts = [0, *(np.flatnonzero(np.diff(ask)) + 1).tolist(), count]
+        cuts = [0, *(np.flatnonzero(np.diff(query)) + 1).tolist(), count]
         pieces = [
-            pa.repeat(self._names[ask[start]], stop - start)
+            pa.repeat(self._names[query[start]], stop - start)
             for start, stop in zip(cuts, cuts[1:], strict=False)
             if stop > start
         ]
@@ -190,8 +190,8 @@ class RowBuilder:
         columns["score"] = pa.array(score if descending else 0.0 - score)
         return columns
 
-    def _starts(self, end: Ints, ask: Ints | None) -> pa.Array:
-        width = self._width[0] if ask is None else self._width[ask]
+    def _starts(self, end: Ints, query: Ints | None) -> pa.Array:
+        width = self._width[0] if query is None else self._width[query]
         unbounded = np.broadcast_to(width == _UNBOUNDED, len(end))
         if self._counted:
             return pa.array(np.where(unbounded, 0, np.maximum(end - width, 0)))

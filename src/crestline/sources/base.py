@@ -55,12 +55,12 @@ def table_source(table: pa.Table, typed: bool = True) -> Source:
         for start in range(0, table.num_rows, BATCH_ROWS):
             yield chosen.slice(start, BATCH_ROWS)
 
-    def known(column: str) -> Iterator[int]:
+    def horizons_of(column: str) -> Iterator[int]:
         times = table.column(column)
         starts = range(0, table.num_rows, BATCH_ROWS)
         return horizons(earliest_in(times.slice(start, BATCH_ROWS)) for start in starts)
 
-    return Source(table.schema, typed, read, table.num_rows, horizons=known)
+    return Source(table.schema, typed, read, table.num_rows, horizons=horizons_of)
 
 
 def batch_source(schema: pa.Schema, batches: Iterable[pa.RecordBatch], stream: str) -> Source:

@@ -101,12 +101,12 @@ class _GrowingFile:
         if not lines:
             return None
         self._portion.write_bytes(self._texts.header + lines)
-        given = self._texts.open(str(self._portion), self._path, self._rows)
+        opened = self._texts.open(str(self._portion), self._path, self._rows)
         if not self._offset:
             self._rows -= self._texts.keep_header(lines)
         self._rows += lines.count(b"\n")
         self._offset += len(lines)
-        return given
+        return opened
 
     def _lines(self) -> bytes:
         """The complete lines that were not read yet. Csv begins with a header and a record."""
@@ -129,13 +129,13 @@ class _GrowingFile:
         self._held = len(text) - end
         return text[:end]
 
-    def _check(self, found: os.stat_result) -> None:
+    def _check(self, status: os.stat_result) -> None:
         """Raise SourceError unless this is the same file, with lines appended or not."""
-        identity = [found.st_dev, found.st_ino]
+        identity = [status.st_dev, status.st_ino]
         if self._file is None:
             self._file = identity
         problem = "was replaced by another file" if identity != self._file else "has shrunk"
-        if identity != self._file or found.st_size < self._offset:
+        if identity != self._file or status.st_size < self._offset:
             raise SourceError(
                 f"stream {self._stream!r}: {self._path} {problem} while it was followed: only"
                 " appended lines can be followed; start a new run"

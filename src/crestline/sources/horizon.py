@@ -22,13 +22,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from crestline.core.sentinels import LONG_AGO
+from crestline.core.sentinels import LONG_AGO, NEVER
 
 if TYPE_CHECKING:
     from pyarrow.parquet import FileMetaData, RowGroupMetaData
 
-#: The earliest time of records that have none: nothing has to wait for them.
-NEVER = 1 << 62
 _PER_UNIT = {"s": 1_000_000, "ms": 1_000, "us": 1}
 _PER_DAY = 86_400_000_000
 _STORED_UNITS = {"milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}
@@ -54,7 +52,9 @@ def horizons(earliest: Iterable[int]) -> Iterator[int]:
 
 
 def earliest_in(times: pa.ChunkedArray) -> int:
-    """The smallest event time of a column, in microseconds; LONG_AGO if the column is no time.
+    """The smallest event time of a column, in microseconds.
+
+    NEVER if all are NULL: no result waits for those records. LONG_AGO if the column is no time.
 
     >>> earliest_in(pa.chunked_array([pa.array([7, None, 5], pa.timestamp("ms"))]))
     5000

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from crestline.core.errors import SourceError
-from crestline.core.sentinels import LONG_AGO
+from crestline.core.sentinels import LONG_AGO, NEVER
 from crestline.core.tables import REJECTS
 from crestline.language import Expression, Query
 from crestline.language.tokens import quoted_name
@@ -29,7 +29,7 @@ from crestline.runtime.fitting import bare_type, fit, is_number, read_texts, wid
 from crestline.runtime.projection import resolve
 from crestline.runtime.sql import Evaluator
 from crestline.sources import Source
-from crestline.sources.horizon import NEVER, earliest_in
+from crestline.sources.horizon import earliest_in
 from crestline.types import Bools, Ints
 
 #: The position of records before the first event time of their input.
@@ -46,9 +46,9 @@ def merged(query: Query, inputs: Mapping[str, Source]) -> Source:
         )
     assert query.combine is not None
     across = query.combine.across
-    sources = {name: given for name, given in inputs.items() if given.schema.names}
-    typed = all(given.typed for given in sources.values())
-    schemas = {name: given.schema for name, given in sources.items()}
+    sources = {name: opened for name, opened in inputs.items() if opened.schema.names}
+    typed = all(opened.typed for opened in sources.values())
+    schemas = {name: opened.schema for name, opened in sources.items()}
     shared = _Shared.of(schemas, across, typed, _needed(query))
 
     def read(columns: list[str]) -> Iterator[pa.Table]:
@@ -56,25 +56,25 @@ def merged(query: Query, inputs: Mapping[str, Source]) -> Source:
         times = _EventTimes(query, shared.schema)
         wanted = list(dict.fromkeys([*chosen, *times.columns]))
         inputs = [
-            _Input(number, name, shared.batches(name, given, wanted, times.time), times)
-            for number, (name, given) in enumerate(sources.items())
+            _Input(number, name, shared.batches(name, opened, wanted, times.time), times)
+            for number, (name, opened) in enumerate(sources.items())
         ]
-        opened[:] = inputs
+        reading[:] = inputs
         names = pa.array(list(sources), pa.string())
         for table, numbers in _interleaved(inputs):
             tags = pa.DictionaryArray.from_arrays(pa.array(numbers.astype(np.int32)), names)
             yield table.select(chosen).append_column(across, tags)
 
-    opened: list[_Input] = []  # set by ``read``
+    reading: list[_Input] = []  # set by ``read``
 
     def horizons(column: str) -> Iterator[int]:
         while True:
-            yield min((each.horizon for each in opened), default=LONG_AGO)
+            yield min((each.horizon for each in reading), default=LONG_AGO)
 
     def rejects() -> pa.Table:
         return pa.concat_tables([REJECTS.empty_table(), *(g.rejects() for g in sources.values())])
 
-    counts = [given.rows for given in sources.values()]
+    counts = [opened.rows for opened in sources.values()]
     rows = None if None in counts else sum(count for count in counts if count is not None)
     return Source(shared.schema, typed, read, rows, rejects, horizons)
 
@@ -151,13 +151,13 @@ class _Shared:
         return cls(pa.schema(fields), spelled)
 
     def batches(
-        self, stream: str, given: Source, columns: list[str], time: str | None
+        self, stream: str, opened: Source, columns: list[str], time: str | None
     ) -> Iterator[tuple[pa.Table, int]]:
         """The batches of an input that are not empty, in the shared spelling and types, each with
         its horizon, if there is a column ``time``."""
         spelled = [self.spelled[stream][name] for name in columns]
-        to_come = repeat(LONG_AGO) if time is None else given.horizons(self.spelled[stream][time])
-        for batch in given.read(spelled):
+        to_come = repeat(LONG_AGO) if time is None else opened.horizons(self.spelled[stream][time])
+        for batch in opened.read(spelled):
             horizon = next(to_come)
             if batch.num_rows:
                 pairs = zip(spelled, columns, strict=True)

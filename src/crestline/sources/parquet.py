@@ -63,14 +63,14 @@ def parquet_source(files: list[str], stream: str) -> Source:
         except (OSError, pa.ArrowException) as error:
             raise SourceError(f"stream {stream!r} cannot be read: {error}") from error
 
-    def known(column: str) -> Iterator[int]:
+    def horizons_of(column: str) -> Iterator[int]:
         groups = [earliest_by_statistics(parquet.metadata, column) for parquet in opened]
         return horizons(min(groups[file][g] for g in some) for file, some in portions)
 
     variants = [parquet.schema_arrow for parquet in opened] if notes else []
     schema = pa.schema([*schema, *partitions.schema])
     return Source(
-        schema, True, read, rows, horizons=known, variants=variants, notes=notes,
+        schema, True, read, rows, horizons=horizons_of, variants=variants, notes=notes,
         spelled=partitions.schema.names,
     )  # fmt: skip
 
