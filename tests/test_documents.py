@@ -349,6 +349,7 @@ def spark_writes_into(folder: Path) -> None:
     module = sys.modules.get("pyspark.sql")
     session = None if module is None else module.SparkSession.getActiveSession()
     if session is not None:
+        session._jvm.java.lang.System.setProperty("user.dir", str(folder))
         hadoop = session._jvm.org.apache.hadoop.fs
         files = hadoop.FileSystem.get(session._jsc.hadoopConfiguration())
         files.setWorkingDirectory(hadoop.Path(str(folder)))

@@ -257,7 +257,7 @@ def _memory(size: Size, *, streams: int, k: int, window: int) -> dict[str, Any]:
             op.advance()
             control, sketches = 0, 0
             if name == "CORRELATED":
-                control = sum(group.values for group in op._control)
+                control = sum(group.values for group in op._controls)
                 sketches = sum(store.sketches.nbytes for store in op._stores)
             rows.append((op.instances, held_bytes(op), control, sketches))
             before = place

@@ -62,7 +62,7 @@ def kept_values() -> list[int]:
     operator.observe(Batch(np.array([value for *_, value in SEEN]), observations=sighting))
     operator.advance()
     operator.prune()
-    return [int(at) for at in operator._parts[0].state()["at"]]
+    return [int(at) for at in operator._stores[0].state()["time"]]
 
 
 def eaa() -> Figure:
@@ -120,14 +120,14 @@ def stored(count: int = 2_400, window: int = 120) -> Stored:
     objects, values = table.column("object").to_numpy(), table.column("value").to_numpy()
     combination = Combination("SUM", streams=3, low=0, high=1)
     kept = {}
-    share: Any = None
+    operator: Any = None
     for kind in (EAA, Correlated):
         operator = kind(k=3, window=window, slide=1, combination=combination)
         operator.observe(Batch(values, observations=Observations.of(objects, stream)))
         operator.advance()
         operator.prune()
         kept[kind.__name__] = operator.instances
-        share = operator._parts[0].chances  # of the last one: what may be hoped for, by pairs
+    share = operator._chances(0)  # of CORRELATED: what may be hoped for, by pairs of streams
     first = count - window
     rows = []
     sure: dict[int, float] = {}  # by object, going back: what the values that stay are sure of

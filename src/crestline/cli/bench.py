@@ -11,7 +11,6 @@ import typer
 from crestline.cli import completion
 from crestline.cli.clone import import_from_clone, naming_missing_packages
 from crestline.cli.errors import Misuse
-from crestline.kernels.jit.tiers import using
 
 
 def bench(
@@ -50,6 +49,8 @@ def bench(
         return
     if suite not in described and suite != "all":
         raise Misuse(f"there is no suite {suite!r}: choose one of {', '.join(described)}, all")
+    from crestline.kernels.jit.tiers import using
+
     names = list(described) if suite == "all" else [suite]
     results = {}
     for name in names:

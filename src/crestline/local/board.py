@@ -44,7 +44,8 @@ class Board:
     Parameters:
         queries: Queries to begin with.
         algorithm: The algorithm that answers them.
-        low, high: The corners of the space (None: those of the first records).
+        low: The lower corner of the space (None: that of the first records).
+        high: The upper corner.
         resolution: Cells of the grid in each dimension (None: chosen, 1: no grid).
         buffer: Recent records that are kept (None: 2,000, or half of the shortest window).
         state: What ``snapshot()`` returned, of a board with the same settings.

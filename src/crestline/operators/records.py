@@ -56,7 +56,10 @@ class Records:
 
     def append(self, **columns: Any) -> None:
         """Add records behind those that are there."""
-        self.columns = self.joined(Records(**columns)).columns if len(self) else columns
+        if len(self):
+            self.columns = self.joined(Records(**columns)).columns
+        else:  # in the same order of names: equal records have equal states, to the byte
+            self.columns = {name: columns[name] for name in self.columns}
 
     def rename(self, new_ids: Ints) -> None:
         """Replace every id i by ``new_ids[i]``."""
