@@ -28,7 +28,6 @@ from crestline.kernels.certain.skyband import (
     Queries,
     advance_skyband,
 )
-from crestline.kernels.common.output import written
 from crestline.operators.partitions import PerPartition
 from crestline.operators.ragged import Ragged
 from crestline.operators.records import Records
@@ -160,11 +159,7 @@ class Band(ListOperator):
             until,
         )
         listed.replace(start, **every.take(kept).columns | {"dominators": dominators})
-        partition, end, count, query, indices, _ = written(report)
-        return Snapshots.of(
-            partition, end, count, every["id"][indices], every["score"][indices],
-            ask=self.number[query],
-        )  # fmt: skip
+        return self._snapshots(report, every, self.number)
 
     def _stretches(self, until: int, arriving: Ints) -> Iterator[tuple[int, int]]:
         """Between which panes there may be something to report; a gap is left out."""

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from crestline.certain.steps import StepOperator, ranked, reported
+from crestline.certain.steps import StepOperator, ranked
 from crestline.core import sound
 from crestline.core.sentinels import LONG_AGO, NOWHERE
 from crestline.core.snapshots import Snapshots
@@ -100,7 +100,7 @@ class GridOperator(StepOperator):
         self._free = free[:free_count].copy()
         views.replace(view_from, slot=viewed)
         self.recomputed += recomputed
-        return reported(report, kept)
+        return self._snapshots(report, kept)
 
     def _make_room(self, needed: int) -> None:
         size = len(self._kept)

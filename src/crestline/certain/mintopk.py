@@ -44,7 +44,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crestline.certain.steps import ListOperator, ranked, reported
+from crestline.certain.steps import ListOperator, ranked
 from crestline.core.sentinels import LONG_AGO
 from crestline.core.snapshots import Snapshots
 from crestline.kernels.certain.mintopk import advance_mintopk
@@ -70,7 +70,7 @@ class MinTopK(ListOperator):
             self._own["done"], self._own["shown"], until,
         )  # fmt: skip
         listed.replace(start, **every.take(kept).columns)
-        return reported(report, every)
+        return self._snapshots(report, every)
 
     def window_marks(self, partition: int = 0) -> list[tuple[int, int, int]]:
         """The paper's Figure 5: (id, starting mark, ending mark) for each record, best first.

@@ -40,9 +40,9 @@ class PanePruner:
         counts[0] += len(scores)
         if whole:
             return None, np.arange(first, first + len(scores)) // length
-        to_boundary = length - first % length
-        inner = np.arange(to_boundary, len(scores), length)
-        kept = select_runs(scores, np.concatenate(([0], inner, [len(scores)])), self.k, self._guess)
+        starts = np.arange(-(first % length), len(scores) + length, length)
+        starts[0], starts[-1] = 0, len(scores)
+        kept = select_runs(scores, starts, self.k, self._guess)
         return kept, (first + kept) // length
 
     def by_time(

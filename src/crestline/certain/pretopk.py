@@ -32,7 +32,7 @@ from typing import Any
 
 import numpy as np
 
-from crestline.certain.steps import StepOperator, ranked, reported
+from crestline.certain.steps import StepOperator, ranked
 from crestline.core import sound
 from crestline.core.errors import CrestlineError
 from crestline.core.sentinels import LONG_AGO, NOWHERE
@@ -94,7 +94,7 @@ class PreTopK(StepOperator):
         index[referred] = np.arange(len(referred))
         self._heaps = index[heaps]
         self._kept = every.take(referred)
-        return reported(report, every)
+        return self._snapshots(report, every)
 
     def _own_state(self) -> dict[str, Any]:
         return super()._own_state() | {"windows": self._windows.state(), "heaps": self._heaps}

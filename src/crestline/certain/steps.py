@@ -11,7 +11,6 @@ than twice k wait for each open pane of a partition, apart from ties with the k-
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -133,20 +132,29 @@ class StepOperator(Reporting):
         Counting windows take ``to`` from the records seen. With ``slide=None`` (every arrival) a
         window that ends *at* a time t holds the records of that time too.
         """
-        panes, time = self.panes, self._time
+        panes, time, partitions = self.panes, self._time, self.partitions
         if time.timed is False or to is None:
             time.require(to)
             until = self._counts // panes.length // panes.slide * panes.slide
         else:
-            until = np.full(self.partitions, time.pane_after(time.close(to)), np.int64)
-        if self.partitions == 0:
+            until = np.full(partitions, time.pane_after(time.close(to)), np.int64)
+        if partitions == 0:
             return Snapshots.nothing()
         arrived = self._take_closed(until)
-        offsets = np.zeros(self.partitions + 1, np.int64)
-        np.cumsum(np.bincount(arrived["partition"], minlength=self.partitions), out=offsets[1:])
-        snapshots = self._advance(arrived, offsets, until)
-        end = snapshots.end - 1 if panes.on_arrival else snapshots.end * panes.length
-        return self._reported(replace(snapshots, end=end))
+        offsets = np.zeros(partitions + 1, np.int64)
+        if partitions == 1:
+            offsets[1] = len(arrived)
+        else:
+            np.cumsum(np.bincount(arrived["partition"], minlength=partitions), out=offsets[1:])
+        return self._reported(self._advance(arrived, offsets, until))
+
+    def _snapshots(self, report: Report, records: Records, query: Ints | None = None) -> Snapshots:
+        """What a kernel reported of these records; ``query`` are the numbers of several queries."""
+        partition, end, count, asked, indices, _ = written(report)
+        end = end - 1 if self.panes.on_arrival else end * self.panes.length
+        ids, scores = records["id"][indices], records["score"][indices]
+        number = None if query is None else query[asked]
+        return Snapshots.of(partition, end, count, ids, scores, ask=number)
 
     def _take_closed(self, until: Ints) -> Records:
         """Remove the records whose panes are over; sort them by partition, pane and rank."""
@@ -279,7 +287,7 @@ class StepOperator(Reporting):
 
     @abstractmethod
     def _advance(self, arrived: Records, offsets: Ints, until: Ints) -> Snapshots:
-        """Handle all panes before ``until[p]``; ends are in panes."""
+        """Handle all panes before ``until[p]``, and report."""
 
     def _grow_partitions(self, more: int) -> None:
         self._own.grow(more)
@@ -329,15 +337,9 @@ def ranked(records: Records) -> Ranked:
     return Ranked(records["score"], records["tie"], records["pane"])
 
 
-def reported(report: Report, records: Records) -> Snapshots:
-    """What a kernel reported of these records; ends are in panes."""
-    partition, end, count, _, indices, _ = written(report)
-    return Snapshots.of(partition, end, count, records["id"][indices], records["score"][indices])
-
-
 def _columns() -> dict[str, Any]:
     none = np.empty(0, np.int64)
     return {"partition": none, "pane": none, "score": np.empty(0), "tie": none, "id": none}
 
 
-__all__ = ["ListOperator", "StepOperator", "ranked", "reported"]
+__all__ = ["ListOperator", "StepOperator", "ranked"]

@@ -66,6 +66,8 @@ class Snapshots:
         offset = np.zeros(len(count) + 1, np.int64)
         np.cumsum(count, out=offset[1:])
         snapshots = cls(partition, end, offset, id, score, probability, ask, outlook)
+        if len(count) < 2:
+            return snapshots
         keys = (partition, end) if ask is None else (partition, end, ask)
         return snapshots.ordered(np.lexsort(keys))
 

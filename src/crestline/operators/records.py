@@ -10,7 +10,7 @@ from crestline.types import Ints
 
 
 class Records:
-    """Named arrays of the same length. A record is an index along their last axis.
+    """Named arrays of the same length. A record is an index of all of them.
 
     >>> records = Records(id=np.array([4, 7]), score=np.array([0.5, 0.25]))
     >>> records.append(id=np.array([9]), score=np.array([1.0]))
@@ -28,30 +28,17 @@ class Records:
         self.columns[name] = values
 
     def __len__(self) -> int:
-        length: int = next(iter(self.columns.values())).shape[-1]
-        return length
+        return len(next(iter(self.columns.values())))
 
     def take(self, indices: Ints) -> Records:
         """Return the records at these indices."""
-        columns = self.columns
-        # Until ties are set, ids break them: one array under two names, which is copied once.
-        same = "tie" in columns and columns["tie"] is columns["id"]
-        taken = {
-            name: values[indices] if values.ndim == 1 else values[..., indices]
-            for name, values in columns.items()
-            if not (same and name == "tie")
-        }
-        if same:
-            taken["tie"] = taken["id"]
-        return Records(**taken)
+        return Records(**{name: values[indices] for name, values in self.columns.items()})
 
     def joined(self, others: Records) -> Records:
         """Return these records and then others, which have the same columns or more."""
+        added = others.columns
         return Records(
-            **{
-                name: np.concatenate((values, others[name]), axis=-1)
-                for name, values in self.columns.items()
-            }
+            **{name: np.concatenate((values, added[name])) for name, values in self.columns.items()}
         )
 
     def append(self, **columns: Any) -> None:

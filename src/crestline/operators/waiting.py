@@ -77,13 +77,16 @@ def rank_order(partition: Ints, stage: Ints, score: Floats, tie: Ints) -> Ints:
 def _order_of_runs(stage: Ints, score: Floats, tie: Ints) -> Ints:
     """The same where stages are in order already: sort the records of each, on their own."""
     order = np.arange(len(stage))
-    starts = np.flatnonzero(np.diff(stage, prepend=stage[0] - 1, append=stage[-1] + 1))
-    if len(starts) > len(order):
+    changes = (stage[1:] != stage[:-1]).nonzero()[0]
+    if len(changes) + 1 == len(stage):
         return order
+    starts = np.zeros(len(changes) + 2, np.int64)
+    starts[1:-1], starts[-1] = changes + 1, len(stage)
     sort_runs(order, starts, _SHORT, score, tie)
-    for run in np.flatnonzero(np.diff(starts) > _SHORT):  # NumPy sorts long ones faster
-        part = slice(starts[run], starts[run + 1])
-        order[part] = starts[run] + _best_first(score[part], tie[part])
+    if len(stage) > _SHORT:
+        for run in np.flatnonzero(np.diff(starts) > _SHORT):  # NumPy sorts long ones faster
+            part = slice(starts[run], starts[run + 1])
+            order[part] = starts[run] + _best_first(score[part], tie[part])
     return order
 
 

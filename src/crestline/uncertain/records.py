@@ -13,7 +13,7 @@ from crestline.core.window import Panes
 from crestline.kernels.uncertain.lists import FLOATS, INTS, ListArrays
 from crestline.operators.records import Records
 from crestline.operators.waiting import Waiting, rank_order
-from crestline.types import Bools, Ints
+from crestline.types import Ints
 
 #: The columns in the order of the rows of a list; see ``kernels.uncertain.lists``.
 _FLOATS, _INTS = ("score", "chance"), ("tie", "rule", "group", "leaves", "id")
@@ -32,7 +32,6 @@ class WaitingRecords(Waiting):
         none = np.empty(0, np.int64)
         columns: dict[str, Any] = {name: np.empty(0) for name in _FLOATS}
         super().__init__(**columns, **dict.fromkeys((*_INTS, "partition", *more), none))
-        self._nothing = self.columns
 
     def add(
         self, scores: Any, uncertainty: Uncertainty, partitions: Ints | None, **columns: Ints
@@ -53,14 +52,6 @@ class WaitingRecords(Waiting):
             partition=np.array(partitions, np.int64),
             **columns,
         )
-
-    def take_out(self, mask: Bools) -> Records:
-        """Remove the records of the mask and return them; all of them at no cost."""
-        if not mask.all():
-            return super().take_out(mask)
-        removed = Records(**self.columns)
-        self.columns, self.pruned_size = dict(self._nothing), 0
-        return removed
 
     def set_codes(self, rule: Ints, group: Ints) -> None:
         """Give every record i the rule ``rule[i]`` and the group ``group[i]``."""
