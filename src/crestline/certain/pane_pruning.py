@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from crestline.core.window import Panes
-from crestline.kernels.common.order import count_positions, is_ascending, pane_starts
+from crestline.kernels.common.order import count_positions, pane_starts
 from crestline.kernels.common.select import select_groups, select_partitioned, select_runs
 from crestline.types import Floats, Ints
 
@@ -46,13 +46,13 @@ class PanePruner:
         return kept, (first + kept) // length
 
     def by_time(
-        self, scores: Floats, times: Ints, partitions: Ints | None, count: int
+        self, scores: Floats, times: Ints, ascending: bool, partitions: Ints | None, count: int
     ) -> tuple[Ints | None, Ints]:
-        """The same for records with times, in ``count`` partitions."""
+        """The same for records with times, which ascend or not, in ``count`` partitions."""
         length = self.panes.length
         if not self.prunes or self.panes.on_arrival:
             return None, times // length
-        if is_ascending(times):
+        if ascending:
             starts = pane_starts(times, length)
             if partitions is None:
                 kept = select_runs(scores, starts, self.k, self._guess)

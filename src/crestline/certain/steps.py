@@ -95,8 +95,11 @@ class StepOperator(Reporting):
             kept, panes = self._pruner.by_count(scores, partitions, self._counts)
         else:
             times = np.ascontiguousarray(times, np.int64)
-            self._time.refuse_late(int(times[0] if is_ascending(times) else times.min()))
-            kept, panes = self._pruner.by_time(scores, times, partitions, self.partitions)
+            ascending = is_ascending(times)
+            self._time.refuse_late(int(times[0] if ascending else times.min()))
+            kept, panes = self._pruner.by_time(
+                scores, times, ascending, partitions, self.partitions
+            )
         return np.arange(len(scores)) if kept is None else kept, panes
 
     def take_in(
