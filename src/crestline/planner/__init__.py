@@ -1,6 +1,7 @@
 """Query to plan: which algorithm, which panes, what is kept; and the plan in words."""
 
-from crestline.planner.catalogue import FAMILIES, Algorithm, algorithms, named
+from crestline.planner.algorithm import Algorithm
+from crestline.planner.catalogue import FAMILIES, algorithms, named
 from crestline.planner.explain import Explanation, explain
 from crestline.planner.explain_sharing import execution_plans
 from crestline.planner.facts import QueryFacts

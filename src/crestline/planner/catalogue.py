@@ -5,9 +5,6 @@ A new algorithm is one module, one line here, one page of docs and one benchmark
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-
 from crestline.certain import (
     CPM,
     PA,
@@ -26,17 +23,21 @@ from crestline.certain import (
     Naive,
     PreTopK,
 )
-from crestline.core.operator import Operator
 from crestline.core.window import RowsWindow, Window
 from crestline.incomplete import EAA, SLA, Correlated
 from crestline.incomplete import Naive as IncompleteNaive
 from crestline.language import Query
+from crestline.planner.algorithm import Algorithm
+from crestline.planner.rehearsals import (
+    AT_ARRIVALS,
+    COMBINED,
+    IN_STEPS,
+    QUESTIONS,
+    SHARED,
+    UNCERTAIN,
+)
 from crestline.uncertain import BS, CCSQ, CSQ, SCSQ, SCSQBuffer
 from crestline.uncertain import Naive as UncertainNaive
-
-
-def _any_window(window: Window) -> bool:
-    return True
 
 
 def reports_every_arrival(window: Window) -> bool:
@@ -50,32 +51,6 @@ def _few_future_windows(window: Window) -> bool:
     """Bounded, in steps, and not so many of them to a window that a list for each is absurd."""
     panes = window.panes
     return not (panes.unbounded or panes.on_arrival) and panes.width <= 1_000_000 * panes.slide
-
-
-@dataclass(frozen=True, slots=True)
-class Algorithm:
-    """A line of the catalogue; plans for several queries have no ``operator``."""
-
-    name: str
-    family: str
-    summary: str
-    cost: str = ""
-    keeps: str = ""
-    operator: Callable[..., Operator] | None = None
-    supports: Callable[[Window], bool] = _any_window
-    exact: bool = True
-    #: What it does not do, where ``supports`` says no.
-    refuses: str = ""
-
-    @property
-    def plans(self) -> bool:
-        """Whether it plans when queries are computed, instead of answering them."""
-        return self.family == "sharing"
-
-    @property
-    def options(self) -> Mapping[str, float | None]:
-        """What ``USING`` may tell it, with the defaults."""
-        return getattr(self.operator, "OPTIONS", {})
 
 
 #: What the families are called in sentences.
@@ -97,6 +72,7 @@ CATALOGUE: tuple[Algorithm, ...] = (
         "a scan of each pane, then k + M a slide",
         "M = k H_C on average, k C at worst",
         MinTopK,
+        rehearsals=IN_STEPS + AT_ARRIVALS,
     ),
     Algorithm(
         "PRETOPK",
@@ -108,6 +84,7 @@ CATALOGUE: tuple[Algorithm, ...] = (
         _few_future_windows,
         refuses="a window that is unbounded, reports at every arrival or is more than a million"
         " slides long",
+        rehearsals=IN_STEPS + AT_ARRIVALS,
     ),
     Algorithm(
         "SMA",
@@ -116,6 +93,7 @@ CATALOGUE: tuple[Algorithm, ...] = (
         "the grid for each record, a recomputation when the skyband runs short",
         "the whole window",
         SMA,
+        rehearsals=IN_STEPS + AT_ARRIVALS,
     ),
     Algorithm(
         "TMA",
@@ -124,6 +102,7 @@ CATALOGUE: tuple[Algorithm, ...] = (
         "the grid for each record, a recomputation when a result expires",
         "the whole window",
         TMA,
+        rehearsals=IN_STEPS + AT_ARRIVALS,
     ),
     Algorithm(
         "NAIVE",
@@ -142,6 +121,7 @@ CATALOGUE: tuple[Algorithm, ...] = (
         RAPF,
         reports_every_arrival,
         refuses=_STEPS,
+        rehearsals=AT_ARRIVALS,
     ),
     Algorithm(
         "PA",
@@ -153,6 +133,7 @@ CATALOGUE: tuple[Algorithm, ...] = (
         reports_every_arrival,
         exact=False,
         refuses=_STEPS,
+        rehearsals=AT_ARRIVALS,
     ),
     Algorithm(
         "SA",
@@ -163,6 +144,7 @@ CATALOGUE: tuple[Algorithm, ...] = (
         SA,
         reports_every_arrival,
         refuses=_STEPS,
+        rehearsals=AT_ARRIVALS,
     ),
     Algorithm(
         "RA",
@@ -173,6 +155,7 @@ CATALOGUE: tuple[Algorithm, ...] = (
         RA,
         reports_every_arrival,
         refuses=_STEPS,
+        rehearsals=AT_ARRIVALS,
     ),
     Algorithm(
         "SASF",
@@ -183,6 +166,7 @@ CATALOGUE: tuple[Algorithm, ...] = (
         SASF,
         reports_every_arrival,
         refuses=_STEPS,
+        rehearsals=AT_ARRIVALS,
     ),
     Algorithm(
         "SARF",
@@ -193,6 +177,7 @@ CATALOGUE: tuple[Algorithm, ...] = (
         SARF,
         reports_every_arrival,
         refuses=_STEPS,
+        rehearsals=AT_ARRIVALS,
     ),
     Algorithm(
         "SAPF",
@@ -203,6 +188,7 @@ CATALOGUE: tuple[Algorithm, ...] = (
         SAPF,
         reports_every_arrival,
         refuses=_STEPS,
+        rehearsals=AT_ARRIVALS,
     ),
     Algorithm(
         "RASF",
@@ -213,6 +199,7 @@ CATALOGUE: tuple[Algorithm, ...] = (
         RASF,
         reports_every_arrival,
         refuses=_STEPS,
+        rehearsals=AT_ARRIVALS,
     ),
     Algorithm(
         "RARF",
@@ -223,6 +210,7 @@ CATALOGUE: tuple[Algorithm, ...] = (
         RARF,
         reports_every_arrival,
         refuses=_STEPS,
+        rehearsals=AT_ARRIVALS,
     ),
     Algorithm(
         "SNN",
@@ -233,6 +221,7 @@ CATALOGUE: tuple[Algorithm, ...] = (
         SNN,
         reports_every_arrival,
         refuses=_STEPS,
+        rehearsals=AT_ARRIVALS,
     ),
     Algorithm(
         "CPM",
@@ -243,6 +232,7 @@ CATALOGUE: tuple[Algorithm, ...] = (
         CPM,
         reports_every_arrival,
         refuses=_STEPS,
+        rehearsals=AT_ARRIVALS,
     ),
     Algorithm(
         "SCSQ_BUFFER",
@@ -251,6 +241,7 @@ CATALOGUE: tuple[Algorithm, ...] = (
         "a comparison for most records; a share in emptying the buffer",
         "segments of about 2 H records, log n of them, and a buffer (H: a compact set, about 2 k)",
         SCSQBuffer,
+        rehearsals=UNCERTAIN + QUESTIONS,
     ),
     Algorithm(
         "SCSQ",
@@ -259,6 +250,7 @@ CATALOGUE: tuple[Algorithm, ...] = (
         "k H log n for each record",
         "segments of about 2 H records, log n of them",
         SCSQ,
+        rehearsals=UNCERTAIN,
     ),
     Algorithm(
         "CCSQ",
@@ -267,6 +259,7 @@ CATALOGUE: tuple[Algorithm, ...] = (
         "k H^2 for each record",
         "H log n records, the least that any exact synopsis can",
         CCSQ,
+        rehearsals=UNCERTAIN,
     ),
     Algorithm(
         "CSQ",
@@ -275,6 +268,7 @@ CATALOGUE: tuple[Algorithm, ...] = (
         "k H^2 for each record",
         "H log n compact sets of H records",
         CSQ,
+        rehearsals=UNCERTAIN,
     ),
     Algorithm(
         "BS",
@@ -283,6 +277,7 @@ CATALOGUE: tuple[Algorithm, ...] = (
         "log n for each record, k H when a record of the compact set comes or goes",
         "the whole window",
         BS,
+        rehearsals=UNCERTAIN,
     ),
     Algorithm(
         "NAIVE",
@@ -299,6 +294,7 @@ CATALOGUE: tuple[Algorithm, ...] = (
         "log n for each value that comes or goes, and a share in looking through what is kept",
         "the k dominance set, a part of the window that grows with it",
         EAA,
+        rehearsals=COMBINED,
     ),
     Algorithm(
         "CORRELATED",
@@ -308,6 +304,7 @@ CATALOGUE: tuple[Algorithm, ...] = (
         "what will probably matter, and a sketch of each stream",
         Correlated,
         exact=False,
+        rehearsals=COMBINED,
     ),
     Algorithm(
         "SLA",
@@ -316,6 +313,7 @@ CATALOGUE: tuple[Algorithm, ...] = (
         "log n for each value that comes or goes, and a share in filling the view",
         "the whole window",
         SLA,
+        rehearsals=COMBINED,
     ),
     Algorithm(
         "NAIVE",
@@ -331,6 +329,7 @@ CATALOGUE: tuple[Algorithm, ...] = (
         "the plan of least cost for queries with FREQUENCY (Chen et al.); the default",
         "once for each change of the queries: seconds, where frequencies differ widely",
         "what the queries share",
+        rehearsals=SHARED,
     ),
     Algorithm(
         "GREEDY",

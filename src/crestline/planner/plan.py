@@ -19,8 +19,8 @@ from crestline.core.snapshots import Snapshots
 from crestline.core.window import RangeWindow, RowsWindow, Window
 from crestline.incomplete import Combination
 from crestline.language import Query
+from crestline.planner.algorithm import Algorithm
 from crestline.planner.catalogue import (
-    Algorithm,
     families_for,
     named,
     reports_every_arrival,

@@ -15,10 +15,10 @@ from collections.abc import Callable
 
 from crestline.core.window import RangeWindow, counts_rows
 from crestline.language import Query
+from crestline.planner.algorithm import Algorithm
 from crestline.planner.catalogue import (
     CATALOGUE,
     FAMILIES,
-    Algorithm,
     families_for,
     named,
     reports_every_arrival,

@@ -2,8 +2,8 @@
 
 Before a large batch, the same queries process a few of its records as plain Python. The kernels
 that were called are then compiled for these types, on all cores at once. Kernels that this misses
-are compiled when they are called. ``warm`` does the same ahead of time, with queries that together
-call all kernels of a family.
+are compiled when they are called. ``warm`` does the same ahead of time, with the queries that the
+algorithms of the catalogue declare.
 """
 
 from __future__ import annotations
@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from crestline.core.errors import CrestlineError, PlanError
+from crestline.core.errors import CrestlineError
 from crestline.kernels.jit import store, tiers
 from crestline.kernels.jit.tiers import Rehearsal
-from crestline.language import Query, parse_all
-from crestline.language.query import SEMANTICS
-from crestline.planner import arrange
+from crestline.language import Query, parse, parse_all
+from crestline.planner import arrange, plan
 from crestline.planner.catalogue import CATALOGUE, reports_every_arrival
 
 if TYPE_CHECKING:
@@ -79,13 +78,6 @@ def _key(query: Query) -> tuple[Any, ...]:
 
 #: The families of queries. Queries that share an operator are a family of their own.
 FAMILIES = ("steps", "arrivals", "uncertain", "incomplete", "shared")
-#: The algorithms of each, by the families of the catalogue.
-_ALGORITHMS = {
-    "steps": ("certain",), "arrivals": ("certain", "arrival"), "uncertain": ("uncertain",),
-    "incomplete": ("incomplete",),
-}  # fmt: skip
-_STEPS = ("RANGE 20 SECONDS SLIDE 5 SECONDS ON ts", "ROWS 20 SLIDE 5", "ROWS 20 SLIDE 5 ON ts")
-_ARRIVALS = ("RANGE 20 SECONDS ON ts", "ROWS 20")
 
 
 def family_of(query: Query, shares: bool) -> str:
@@ -127,23 +119,30 @@ _warmed: set[str] = set()
 
 
 def rehearsed(family: str) -> Rehearsal:
-    """The calls of queries that together call all kernels of a family."""
+    """The calls of the queries that the algorithms of the catalogue declare for a family."""
     with tiers.rehearsing() as rehearsal:
-        for text in _texts(family):
-            queries = {str(n): query for n, query in enumerate(parse_all(text))}
-            with suppress(PlanError):  # not every algorithm suits every query
-                for records in _streams(text):
+        for algorithm in CATALOGUE:
+            for text in algorithm.rehearsals:
+                queries = {str(n): query for n, query in enumerate(parse_all(text))}
+                query = queries["0"]
+                ours = family_of(query, len(queries) > 1) == family
+                if not (ours and algorithm.supports(query.window)):
+                    continue
+                usual = algorithm.plans or plan(query).algorithm is algorithm
+                if not usual:
+                    queries = {"0": parse(f"{text} USING {algorithm.name}")}
+                for records in _streams(family, usual):
                     _play(queries, records, typed=True)
     return rehearsal
 
 
-def _streams(text: str) -> Iterator[pa.Table]:
+def _streams(family: str, usual: bool) -> Iterator[pa.Table]:
     """A short stream and, for default algorithms, one out of order and a long one: some kernels are
     called for those only."""
     yield _records(120, 0)
-    if "USING" not in text:
+    if usual:
         yield _records(120, 3)
-        yield _records(120 if "PROBABILITY" in text or "COMBINE" in text else _FEW, 0)
+        yield _records(120 if family in ("uncertain", "incomplete") else _FEW, 0)
 
 
 def _records(count: int, delay: int) -> pa.Table:
@@ -157,41 +156,6 @@ def _records(count: int, delay: int) -> pa.Table:
             "y": number // 3, "way": pa.array(np.array(["a", "b"])[number // 40 % 2]),
         }
     )  # fmt: skip
-
-
-def _texts(family: str) -> Iterator[str]:
-    windows = {"steps": _STEPS, "arrivals": _ARRIVALS}.get(family, _STEPS + _ARRIVALS)
-    ending = {
-        "uncertain": " WITH PROBABILITY p EXCLUSIVE BY y ORDER BY x",
-        "incomplete": " COMBINE SUM(x) ACROSS way IN ('a', 'b') OBJECT id VALUES BETWEEN 0 AND 9",
-    }.get(family, " ORDER BY x DESC")
-    heads = [
-        f"SELECT TOP 2 id FROM s [{window}]{partition}{ending} EMIT {emit}"
-        for window in windows
-        for partition in ("", " PARTITION BY grp")
-        for emit in ("SNAPSHOTS", "CHANGES")
-    ]
-    if family == "shared":
-        for head in heads:
-            yield f"{head}; {head.replace('TOP 2', 'TOP 3')}"
-        return
-    for head in heads:
-        yield head
-        for entry in CATALOGUE:
-            if entry.family in _ALGORITHMS[family] and entry.name != "NAIVE":  # it has no kernels
-                yield f"{head} USING {entry.name}"
-    if family == "uncertain":
-        numbers = {"PT_K": "PT_K(0.5)", "PRF": "PRF(0.5)"}
-        for exclusive in ("", " EXCLUSIVE BY y"):
-            single = [
-                f"SELECT TOP {k} id FROM s [{_STEPS[0]}] WITH PROBABILITY p{exclusive}"
-                f" AS {numbers.get(name, name)} ORDER BY x"
-                for name in SEMANTICS
-                for k in (2, 3)
-            ]
-            yield from single
-            yield "; ".join(single)
-            yield f"{single[0].partition(' AS ')[0]} BY SUM OF PROBABILITY ORDER BY x"
 
 
 __all__ = [

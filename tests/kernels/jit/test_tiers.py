@@ -20,6 +20,8 @@ from crestline.kernels.incomplete.objects import mixed
 from crestline.kernels.jit import tiers, workshop
 from crestline.kernels.jit.signature import as_tuples, key
 from crestline.kernels.jit.tiers import _tiers, rehearsing, using, waited
+from crestline.planner.algorithm import Algorithm
+from crestline.planner.catalogue import CATALOGUE
 from crestline.runtime import rehearsal
 
 SOURCE = Path(__file__).parents[3] / "src"
@@ -260,6 +262,13 @@ def test_warming_a_family_leaves_nothing_to_compile(family: str) -> None:
 @pytest.mark.parametrize("family", rehearsal.FAMILIES)
 def test_warming_every_family_leaves_nothing_to_compile(family: str) -> None:
     check_warmed(family)
+
+
+@pytest.mark.parametrize("algorithm", CATALOGUE, ids=lambda a: f"{a.family}-{a.name}")
+def test_an_algorithm_declares_queries_that_it_answers(algorithm: Algorithm) -> None:
+    has_kernels = algorithm.operator is not None and algorithm.name != "NAIVE"
+    queries = [query for text in algorithm.rehearsals for query in crestline.parse_all(text)]
+    assert any(algorithm.supports(query.window) for query in queries) or not has_kernels
 
 
 def check_warmed(family: str) -> None:
