@@ -83,6 +83,7 @@ from crestline.kernels.certain.standing_table import (
     K,
     Output,
     Points,
+    Scratch,
     Standing,
     TimeOrder,
 )
@@ -241,6 +242,9 @@ class StandingQueries:
             np.empty(rows + 1024),
         )  # fmt: skip
         arriving = Points(points, times, self.seen)
+        scratch = Scratch(
+            *np.empty((3, self.dimensions)), np.empty(max(1, table[:, K].max()), np.int64)
+        )
         self._cursor[SNAPSHOTS] = self._cursor[WRITTEN] = 0
         at, reason = 0, -1
         while reason != FINISHED:
@@ -248,7 +252,9 @@ class StandingQueries:
                 self._queries.arrays, self._bands.arrays, self._filters.arrays, self._grid.arrays,
                 self._recent, self._order, changes,
             )  # fmt: skip
-            reason, slot, at = take_records(algorithm, standing, arriving, at, self._cursor, output)
+            reason, slot, at = take_records(
+                algorithm, standing, arriving, at, self._cursor, output, scratch
+            )
             if reason == OUTPUT_FULL:
                 output = Output(*(longer(array, len(array)) for array in output))
             elif reason != FINISHED:

@@ -55,14 +55,13 @@ from crestline.kernels.certain.standing_table import (
     WIDTH,
     WRITTEN,
     Algorithm,
-    Grid,
     K,
     Output,
     Points,
-    Queries,
+    Scratch,
     Standing,
 )  # fmt: skip
-from crestline.kernels.jit.tiers import kernel
+from crestline.kernels.jit.tiers import borrowing_kernel, kernel
 from crestline.types import Bools, Floats, Ints
 
 #: After so many records another query is asked whether it needs all of its cells.
@@ -188,28 +187,35 @@ def _report(
     marks[0] = 0
 
 
-@kernel
-def _take_records(
-    band: int, filter: int, filter_rows: int, gamma: float, additional: int, most: int, span: int,
-    queries: Queries, table: Ints, values: Floats, point: Floats, weight: Floats,
-    band_score: Floats, band_ints: Ints, filter_score: Floats, filter_ints: Ints, grid: Grid,
-    edges: Floats, count: Ints, members: Ints, recent_point: Floats, recent_time: Ints,
-    recent_cell: Ints, heaps: Ints, sizes: Ints, changed: Bools, marks: Ints, arriving: Floats,
-    times: Ints, first: int, at: int, cursor: Ints, out_snapshot: Ints, out_number: Ints,
-    out_score: Floats,
+@borrowing_kernel
+def take_records(
+    algorithm: Algorithm, standing: Standing, points: Points, at: int, cursor: Ints,
+    output: Output, scratch: Scratch,
 ) -> tuple[int, int, int]:  # fmt: skip
-    """The loop of ``take_records``, on the arrays of its tuples.
+    """Take ``points`` in from ``at`` on.
 
-    The steps of an arrival stay in one loop, and its arrays come one by one. As functions of the
-    tuples they took from half to all of the time again, and unpacked at entry a tenth, since every
-    look-up in a tuple counts a reference.
+    Returns why it came back, the query it is about and the next record; nothing is half done then.
+
+    The steps of an arrival stay in one loop: as functions they took from half to all of the time
+    again.
     """
+    band, filter, _, filter_rows, gamma, additional, most, span = algorithm
+    queries, bands, filters, grid, buffer, order, changes = standing
+    table, values, point, weight = queries
+    band_score, band_ints = bands
+    filter_score, filter_ints = filters
+    edges, count, members, _, _ = grid
+    recent_point, recent_time, recent_cell = buffer
+    heaps, sizes = order
+    changed, marks = changes
+    arriving, times, first = points
+    out_snapshot, out_number, out_score = output
+    terms, low, high, latest = scratch
     filtered = filter != NO_FILTER
     dimensions, ring = arriving.shape[1], len(recent_time)
-    terms = np.empty(dimensions)
-    low, high = np.empty(dimensions), np.empty(dimensions)
-    latest = np.empty(max(1, table[:, K].max()), np.int64)
-    rows = table[:, K].sum()
+    rows = 0
+    for q in range(len(table)):
+        rows += table[q, K]
     while at < len(arriving):
         number, now = first + at, times[at]
         no_snapshot = 3 * (cursor[SNAPSHOTS] + len(table)) > len(out_snapshot)
@@ -329,23 +335,3 @@ def _take_records(
             )  # fmt: skip
         at += 1
     return FINISHED, 0, at
-
-
-@kernel
-def take_records(
-    algorithm: Algorithm, standing: Standing, points: Points, at: int, cursor: Ints, output: Output
-) -> tuple[int, int, int]:
-    """Take ``points`` in from ``at`` on.
-
-    Returns why it came back, the query it is about and the next record; nothing is half done then.
-    """
-    band, filter, _, filter_rows, gamma, additional, most, span = algorithm
-    queries, bands, filters, grid, buffer, order, changes = standing
-    edges, count, members, _, _ = grid
-    return _take_records(
-        band, filter, filter_rows, gamma, additional, most, span, queries, queries.table,
-        queries.values, queries.point, queries.weight, bands.score, bands.ints, filters.score,
-        filters.ints, grid, edges, count, members, buffer.point, buffer.time, buffer.cell,
-        order.heaps, order.sizes, changes.changed, changes.marks, points.point, points.time,
-        points.first, at, cursor, output.snapshot, output.number, output.score,
-    )  # fmt: skip

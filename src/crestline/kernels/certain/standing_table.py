@@ -128,3 +128,12 @@ class Output(NamedTuple):
     snapshot: Ints
     number: Ints
     score: Floats
+
+
+class Scratch(NamedTuple):
+    """Room to work in: for the terms of a score, two points and the births of a list's records."""
+
+    terms: Floats
+    low: Floats
+    high: Floats
+    latest: Ints
