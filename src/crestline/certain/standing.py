@@ -54,7 +54,7 @@ from crestline.certain.preferences import (
 )
 from crestline.certain.query_grid import QueryGrid
 from crestline.certain.query_lists import QueryLists
-from crestline.certain.query_table import QueryTable, longer
+from crestline.certain.query_table import QueryTable
 from crestline.certain.standing_options import ALGORITHMS, StandingOptions
 from crestline.core import sound
 from crestline.core.errors import CrestlineError
@@ -70,23 +70,21 @@ from crestline.kernels.certain.standing_table import (
     FINISHED,
     HEAD,
     OLDEST,
-    OUTPUT_FULL,
+    REPORT_FULL,
     ROOM,
     SIZE,
-    SNAPSHOTS,
     TIMED,
     TOUCHED,
     WIDTH,
-    WRITTEN,
     Buffer,
     Changes,
     K,
-    Output,
     Points,
     Scratch,
     Standing,
     TimeOrder,
 )
+from crestline.kernels.common.output import Written, new_report, roomy, written
 from crestline.types import Floats, Ints
 
 _FIRST_ROOM = 64
@@ -120,7 +118,7 @@ class StandingQueries:
         none = np.zeros(buffer, np.int64)
         self._recent = Buffer(np.zeros((buffer, dimensions)), none, none.copy())
         self._order = TimeOrder(np.empty((2, 0), np.int64), np.zeros(2, np.int64))
-        self._cursor = np.zeros(4, np.int64)
+        self._cursor = np.zeros(2, np.int64)
         self._grid = QueryGrid(*options.corners(low, high))
 
     # -- queries ------------------------------------------------------------------------------
@@ -215,10 +213,9 @@ class StandingQueries:
             return self._pass_by(points, times)
         if times[0] < self._time or (np.diff(times) < 0).any():
             raise CrestlineError("records must come in the order of their times")
-        snapshots, numbers, scores = self._take(points, times)
-        slot, end, count = np.ascontiguousarray(snapshots.reshape(-1, 3).T)
+        slot, end, count, _, numbers, scores = self._take(points, times)
         return Snapshots.of(
-            self._queries.number_of[slot], end, count, numbers, scores
+            self._queries.number_of[slot], end, count, numbers, scores[0]
         ).last_of_ends()
 
     def _pass_by(self, points: Floats, times: Ints) -> Snapshots:
@@ -229,7 +226,7 @@ class StandingQueries:
             self._cursor[HEAD] = self.seen
         return Snapshots.nothing()
 
-    def _take(self, points: Floats, times: Ints) -> tuple[Ints, Ints, Floats]:
+    def _take(self, points: Floats, times: Ints) -> Written:
         active = self._queries.active()
         widths = active[active[:, TIMED] == 1, WIDTH]
         span = max(1, int(widths.min()) // 2) if len(widths) else NEVER
@@ -237,15 +234,10 @@ class StandingQueries:
         table = self._queries.arrays.table
         slots, rows = len(table), int(table[:, K].sum())
         changes = Changes(np.zeros(slots, np.bool_), np.zeros(slots + 1, np.int64))
-        output = Output(
-            np.empty(3 * (slots + 256), np.int64), np.empty(rows + 1024, np.int64),
-            np.empty(rows + 1024),
-        )  # fmt: skip
+        report = new_report(1, slots + 256, rows + 1024)
         arriving = Points(points, times, self.seen)
-        scratch = Scratch(
-            *np.empty((3, self.dimensions)), np.empty(max(1, table[:, K].max()), np.int64)
-        )
-        self._cursor[SNAPSHOTS] = self._cursor[WRITTEN] = 0
+        terms, low, high = np.empty((3, self.dimensions))
+        scratch = Scratch(terms, low, high, np.empty(max(1, table[:, K].max()), np.int64))
         at, reason = 0, -1
         while reason != FINISHED:
             standing = Standing(
@@ -253,10 +245,10 @@ class StandingQueries:
                 self._recent, self._order, changes,
             )  # fmt: skip
             reason, slot, at = take_records(
-                algorithm, standing, arriving, at, self._cursor, output, scratch
+                algorithm, standing, arriving, at, self._cursor, report, scratch
             )
-            if reason == OUTPUT_FULL:
-                output = Output(*(longer(array, len(array)) for array in output))
+            if reason == REPORT_FULL:
+                report = roomy(report, slots, rows)
             elif reason != FINISHED:
                 lists = self._bands if reason == BAND_FULL else self._filters
                 more = np.zeros(slots, np.int64)
@@ -264,8 +256,7 @@ class StandingQueries:
                 lists.make_room(table, more)
         self.seen += len(points)
         self._time = int(times[-1])
-        snapshots, written = self._cursor[SNAPSHOTS], self._cursor[WRITTEN]
-        return output.snapshot[: 3 * snapshots], output.number[:written], output.score[:written]
+        return written(report)
 
     def top(self, number: int) -> tuple[Ints, Floats]:
         """A query's answer now: the records' numbers and scores, best first."""
@@ -362,7 +353,7 @@ class StandingQueries:
         self._grid.require_sound(slots)
         sound.require(self._recent.point.shape[1] == self.dimensions, "recent points are wider")
         sound.within("recent cells", self._recent.cell, 0, self.resolution**self.dimensions)
-        sound.length("cursor", self._cursor, of=4)
+        sound.length("cursor", self._cursor, of=2)
         sound.within("cursor", self._cursor[:1], 0, self.seen + 1)
         sound.within("cursor", self._cursor, 0, sound.FAR)
         sound.require(self.buffered <= self.options.buffer, "the buffer is longer")

@@ -44,23 +44,22 @@ from crestline.kernels.certain.standing_table import (
     NO_FILTER,
     NUMBER,
     OLDEST,
-    OUTPUT_FULL,
+    REPORT_FULL,
     ROOM,
     SINCE,
     SIZE,
-    SNAPSHOTS,
     START,
     TIMED,
     TOUCHED,
     WIDTH,
-    WRITTEN,
     Algorithm,
+    Changes,
     K,
-    Output,
     Points,
     Scratch,
     Standing,
 )  # fmt: skip
+from crestline.kernels.common.output import RECORDS, SNAPSHOTS, Report, add_head
 from crestline.kernels.jit.tiers import borrowing_kernel, kernel
 from crestline.types import Bools, Floats, Ints
 
@@ -164,33 +163,29 @@ def _room(table: Ints, count: Ints, members: Ints, cell: int, filtered: bool) ->
     return reason, about
 
 
-@kernel
+@borrowing_kernel
 def _report(
-    table: Ints, band_score: Floats, band_ints: Ints, changed: Bools, marks: Ints, cursor: Ints,
-    number: int, now: int, out_snapshot: Ints, out_number: Ints, out_score: Floats,
+    table: Ints, band_score: Floats, band_ints: Ints, changes: Changes, number: int, now: int,
+    report: Report,
 ) -> None:  # fmt: skip
     """Write the answers that have changed."""
+    changed, marks = changes
     for i in range(1, marks[0] + 1):
         q = marks[i]
         changed[q] = False
         best_few = min(table[q, K], table[q, BAND + SIZE])
-        at = 3 * cursor[SNAPSHOTS]
-        out_snapshot[at] = q
-        out_snapshot[at + 1] = now if table[q, TIMED] else number + 1
-        out_snapshot[at + 2] = best_few
-        cursor[SNAPSHOTS] += 1
-        start, written = table[q, BAND + START], cursor[WRITTEN]
+        first = add_head(report, q, now if table[q, TIMED] else number + 1, 0, best_few)
+        start = table[q, BAND + START]
         for j in range(best_few):
-            out_number[written + j] = band_ints[NUMBER, start + j]
-            out_score[written + j] = band_score[start + j]
-        cursor[WRITTEN] += best_few
+            report.records[first + j] = band_ints[NUMBER, start + j]
+            report.numbers[0, first + j] = band_score[start + j]
     marks[0] = 0
 
 
 @borrowing_kernel
 def take_records(
     algorithm: Algorithm, standing: Standing, points: Points, at: int, cursor: Ints,
-    output: Output, scratch: Scratch,
+    report: Report, scratch: Scratch,
 ) -> tuple[int, int, int]:  # fmt: skip
     """Take ``points`` in from ``at`` on.
 
@@ -209,7 +204,7 @@ def take_records(
     heaps, sizes = order
     changed, marks = changes
     arriving, times, first = points
-    out_snapshot, out_number, out_score = output
+    filled, most_snapshots, room = report.filled, report.heads.shape[1], len(report.records)
     terms, low, high, latest = scratch
     filtered = filter != NO_FILTER
     dimensions, ring = arriving.shape[1], len(recent_time)
@@ -218,9 +213,8 @@ def take_records(
         rows += table[q, K]
     while at < len(arriving):
         number, now = first + at, times[at]
-        no_snapshot = 3 * (cursor[SNAPSHOTS] + len(table)) > len(out_snapshot)
-        if no_snapshot or cursor[WRITTEN] + rows > len(out_number):
-            return OUTPUT_FULL, 0, at
+        if filled[SNAPSHOTS] + len(table) > most_snapshots or filled[RECORDS] + rows > room:
+            return REPORT_FULL, 0, at
         # What expires with this arrival, of the queries that count records and of those on time.
         for which in range(2):
             clock = number if which == 0 else now
@@ -329,9 +323,6 @@ def take_records(
                 recent_point[index, i] = arriving[at, i]
             recent_time[index], recent_cell[index] = now, cell
         if marks[0] > 0:
-            _report(
-                table, band_score, band_ints, changed, marks, cursor, number, now, out_snapshot,
-                out_number, out_score,
-            )  # fmt: skip
+            _report(table, band_score, band_ints, changes, number, now, report)
         at += 1
     return FINISHED, 0, at

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from crestline.types import Bools, Floats, Ints
 
-#: Why ``take_records`` came back: all taken, or no room in a band, a filter or the output.
-FINISHED, BAND_FULL, FILTER_FULL, OUTPUT_FULL = range(4)
+#: Why ``take_records`` came back: all taken, or no room in a band, a filter or the report.
+FINISHED, BAND_FULL, FILTER_FULL, REPORT_FULL = range(4)
 #: The kind of a filter that is not there.
 NO_FILTER = -1
 
@@ -28,9 +28,9 @@ VALUES = 4
 #: Rows of a list's integers: numbers in the stream, births (number or time; bands only) and
 #: dominators (strict lists only).
 NUMBER, BORN, DOMINATORS = range(3)
-#: Entries of the cursor: the number of the buffer's first record, snapshots and records written,
-#: and how often a query looked at a record.
-HEAD, SNAPSHOTS, WRITTEN, TOUCHED = range(4)
+#: Entries of the cursor: the number of the buffer's first record, and how often a query looked at
+#: a record.
+HEAD, TOUCHED = range(2)
 
 
 class Algorithm(NamedTuple):
@@ -120,14 +120,6 @@ class Points(NamedTuple):
     point: Floats
     time: Ints
     first: int
-
-
-class Output(NamedTuple):
-    """Snapshots as (query, end, count), one after the other; their records' numbers and scores."""
-
-    snapshot: Ints
-    number: Ints
-    score: Floats
 
 
 class Scratch(NamedTuple):

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from crestline.kernels.jit.tiers import kernel
+from crestline.kernels.jit.tiers import borrowing_kernel, kernel
 from crestline.types import Floats, Ints
 
 #: Rows of ``Report.heads``: the partition of a snapshot, its end, the number of its records and,
@@ -81,7 +81,7 @@ def roomy(report: Report, snapshots: int, records: int) -> Report:
     return Report(heads, listed, numbers, filled)
 
 
-@kernel
+@borrowing_kernel
 def add_head(report: Report, partition: int, end: int, query: int, count: int) -> int:
     """Begin a snapshot, for which there is room; return the index of its first record."""
     heads, filled = report.heads, report.filled
