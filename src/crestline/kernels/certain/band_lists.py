@@ -84,6 +84,17 @@ def drop_dominated_by(
 
 
 @kernel
+def push(heap: Ints, size: int, value: int) -> None:
+    """Add a value to a heap, of which the least comes first. ``heap.sort()`` would do to make one,
+    but takes a second to compile."""
+    hole = size
+    while hole > 0 and heap[(hole - 1) >> 1] > value:
+        heap[hole] = heap[(hole - 1) >> 1]
+        hole = (hole - 1) >> 1
+    heap[hole] = value
+
+
+@kernel
 def sift(heap: Ints, size: int, value: int) -> None:
     """Replace the least of the heap by a larger value."""
     hole = 0
@@ -110,9 +121,8 @@ def prune(
     """
     size = 0
     for i in range(head, min(head + k, tail)):
-        latest[size] = ats[chain[i]]
+        push(latest, size, ats[chain[i]])
         size += 1
-    latest[:size].sort()  # what is sorted is a heap
     stay = head + size
     for i in range(head + size, tail):
         born = ats[chain[i]]

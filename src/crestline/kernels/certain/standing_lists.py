@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crestline.kernels.certain.band_lists import sift
+from crestline.kernels.certain.band_lists import push, sift
 from crestline.kernels.certain.bands import RELAXED, STRICT
 from crestline.kernels.certain.standing_table import (
     BAND,
@@ -112,8 +112,7 @@ def _prune(
     start, size = table[q, of + START], table[q, of + SIZE]
     first = min(table[q, K], size)
     for i in range(first):
-        latest[i] = ints[NUMBER, start + i]
-    latest[:first].sort()  # what is sorted is a heap
+        push(latest, i, ints[NUMBER, start + i])
     stay = start + first
     for i in range(start + first, start + size):
         number = ints[NUMBER, i]
