@@ -36,7 +36,7 @@ from crestline.certain.recent import Arriving, Recent
 from crestline.core import sound
 from crestline.core.batch import Batch
 from crestline.core.errors import CrestlineError
-from crestline.core.sentinels import LONG_AGO, NEVER
+from crestline.core.sentinels import LONG_AGO
 from crestline.core.snapshots import Snapshots
 from crestline.core.window import unit_panes
 from crestline.kernels.certain.bands import (
@@ -51,7 +51,7 @@ from crestline.kernels.certain.bands import (
 from crestline.kernels.certain.filters import FilterRule
 from crestline.kernels.common.order import count_positions, is_ascending
 from crestline.kernels.common.output import written
-from crestline.operators.partitions import PerPartition, renumbering
+from crestline.operators.partitions import PerPartition, offsets_of, renumbering
 from crestline.operators.ragged import Ragged
 from crestline.operators.records import Records, new_ids, writeable
 from crestline.operators.reporting import Reporting, require_k
@@ -201,8 +201,10 @@ class ArrivalOperator(Reporting):
 
     def _number(self, indices: Ints, new: Arriving, number_from: int | None) -> tuple[Ints, Ints]:
         """Return the indices in the batch of these records, ascending, and the ids in the order of
-        ``indices``."""
-        in_batch = indices if new.order is None else new.order[indices]
+        ``indices``, which ascend."""
+        if new.order is None:
+            return indices, new_ids(indices, self.seen, number_from)
+        in_batch = new.order[indices]
         ascending = np.argsort(in_batch)
         kept = in_batch[ascending]
         ids = np.empty(len(kept), np.int64)
@@ -238,8 +240,7 @@ class ArrivalOperator(Reporting):
         band, own = self._band, self._own
         gamma, limit, additional = self._band_settings()
         every = band.joined(entering)
-        arrived = np.full(self.partitions + 1, len(band), np.int64)
-        arrived[1:] += np.cumsum(np.bincount(entering["partition"], minlength=self.partitions))
+        arrived = len(band) + offsets_of(entering["partition"], self.partitions)
         whens = np.concatenate((np.zeros(len(band), np.int64), entering["when"]))
         start, kept, report = advance_bands(
             BandRule(
@@ -265,11 +266,14 @@ class ArrivalOperator(Reporting):
     def _take_pending(self, moment_from: Ints, moments: Ints) -> Records:
         """Remove the records that enter by the last of these moments; by partition, in the order of
         entering. What enters after it waits for the next arrival, which reports what it changes."""
-        last = np.full(self.partitions, LONG_AGO if self._time.timed else NEVER)
-        some = moment_from[1:] > moment_from[:-1]
-        last[some] = moments[moment_from[1:][some] - 1]
         pending = self._pending
-        entering = pending.take_out(pending["when"] <= last[pending["partition"]])
+        if self._time.timed:
+            last = np.full(self.partitions, LONG_AGO)
+            some = moment_from[1:] > moment_from[:-1]
+            last[some] = moments[moment_from[1:][some] - 1]
+            entering = pending.take_out(pending["when"] <= last[pending["partition"]])
+        else:
+            entering = pending.take_all()
         single = self.partitions == 1 or not entering["partition"].any()
         if single and is_ascending(entering["when"]):
             return entering

@@ -178,8 +178,11 @@ class Recent:
             id=every_id[buffered],
             passed=result.passed,
         )
+        partition = np.zeros(len(passed), np.int64)
+        if self.partitions > 1:
+            partition = np.repeat(np.arange(self.partitions), np.diff(result.passing_from))
         return kept, {
-            "partition": np.repeat(np.arange(self.partitions), np.diff(result.passing_from)),
+            "partition": partition,
             "when": result.when,
             "at": at[passed],
             "score": score[passed],

@@ -24,7 +24,7 @@ from crestline.core.window import unit_panes
 from crestline.kernels.common.order import is_ascending
 from crestline.kernels.common.output import Report, written
 from crestline.kernels.common.windows import Ranked, StepWindow
-from crestline.operators.partitions import PerPartition, renumbering
+from crestline.operators.partitions import PerPartition, offsets_of, renumbering
 from crestline.operators.ragged import Ragged
 from crestline.operators.records import Records, new_ids
 from crestline.operators.reporting import Reporting, portion_length, require_k
@@ -144,11 +144,7 @@ class StepOperator(Reporting):
         if partitions == 0:
             return Snapshots.nothing()
         arrived = self._take_closed(until)
-        offsets = np.zeros(partitions + 1, np.int64)
-        if partitions == 1:
-            offsets[1] = len(arrived)
-        else:
-            np.cumsum(np.bincount(arrived["partition"], minlength=partitions), out=offsets[1:])
+        offsets = offsets_of(arrived["partition"], partitions)
         return self._reported(self._advance(arrived, offsets, until))
 
     def _snapshots(self, report: Report, records: Records, query: Ints | None = None) -> Snapshots:

@@ -75,6 +75,21 @@ class PerPartition:
             sound.require(fits, f"{name}.{column} has rows of another length")
 
 
+def offsets_of(partition: Ints, partitions: int) -> Ints:
+    """Return where each partition begins among records that are in the order of partitions, and
+    the end.
+
+    >>> offsets_of(np.array([0, 0, 2]), 3)
+    array([0, 2, 2, 3])
+    """
+    offsets = np.zeros(partitions + 1, np.int64)
+    if partitions == 1:
+        offsets[1] = len(partition)
+    else:
+        np.cumsum(np.bincount(partition, minlength=partitions), out=offsets[1:])
+    return offsets
+
+
 def renumbering(kept: Ints, partitions: int) -> Ints:
     """Return the new number of each partition: its index in ``kept``, -1 if it is forgotten.
 
@@ -86,4 +101,4 @@ def renumbering(kept: Ints, partitions: int) -> Ints:
     return numbers
 
 
-__all__ = ["PerPartition", "renumbering"]
+__all__ = ["PerPartition", "offsets_of", "renumbering"]

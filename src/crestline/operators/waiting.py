@@ -41,14 +41,18 @@ class Waiting(Records):
         self.keep(indices)
         self.pruned_size = len(self)
 
+    def take_all(self) -> Records:
+        """Remove all records and return them."""
+        removed = Records(**self.columns)
+        self.columns, self.pruned_size = dict(self._empty), 0
+        return removed
+
     def take_out(self, mask: Bools) -> Records:
         """Remove the records of the mask and return them."""
         if mask.all():
-            removed = Records(**self.columns)
-            self.columns = dict(self._empty)
-        else:
-            removed = self.take(np.flatnonzero(mask))
-            self.columns = self.take(np.flatnonzero(~mask)).columns
+            return self.take_all()
+        removed = self.take(np.flatnonzero(mask))
+        self.columns = self.take(np.flatnonzero(~mask)).columns
         self.pruned_size = len(self)
         return removed
 
