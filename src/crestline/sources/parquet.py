@@ -6,12 +6,15 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from crestline.core.errors import SourceError
 from crestline.runtime.fitting import bare_type, wider
+from crestline.sources import stores
 from crestline.sources.base import Source
 from crestline.sources.hive import Partitions
 from crestline.sources.horizon import earliest_by_statistics, horizons
@@ -22,7 +25,7 @@ PORTION_ROWS = 1 << 18
 
 def parquet_source(files: list[str], stream: str) -> Source:
     """The records of all files, file after file. Columns in the names of folders come last."""
-    opened = [_open_parquet(file, stream) for file in files]
+    opened = stores.together(partial(_open_parquet, stream=stream), files)
     schema = opened[0].schema_arrow
     dtypes: dict[str, dict[str, None]] = {}
     for file, parquet in zip(files, opened, strict=True):
@@ -52,9 +55,10 @@ def parquet_source(files: list[str], stream: str) -> Source:
             stored = [name for name in columns if name not in partitions.schema.names]
             texts = [f.name for f in fields if f.name in stored and _worth_encoding(f.type)]
             # A reader of its own: one reader must not be used by two threads.
-            reader = pq.ParquetFile(files[file], metadata=opened[file].metadata,
-                                    read_dictionary=texts)  # fmt: skip
-            with reader:
+            reader = open_parquet(
+                files[file], metadata=opened[file].metadata, read_dictionary=texts
+            )
+            with stores.reading(files[file]), reader:
                 table = reader.read_row_groups(groups, columns=stored, use_threads=False)
             return _with_partitions(table, columns, partitions, file)
 
@@ -98,9 +102,17 @@ def _portions(metadata: pq.FileMetaData) -> Iterator[list[int]]:
             gathered, rows = [], 0
 
 
+def open_parquet(file: str, **options: Any) -> pq.ParquetFile:
+    """A parquet file on this disk or beyond. It reads only the bytes of the columns asked for."""
+    if not stores.is_remote(file):
+        return pq.ParquetFile(file, **options)
+    with stores.reading(file):
+        return pq.ParquetFile(stores.open_file(file), pre_buffer=True, **options)
+
+
 def _open_parquet(file: str, stream: str) -> pq.ParquetFile:
     try:
-        return pq.ParquetFile(file)
+        return open_parquet(file)
     except (OSError, pa.ArrowException) as error:
         raise SourceError(f"stream {stream!r}: {file} is not a parquet file: {error}") from error
 
