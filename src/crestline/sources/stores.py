@@ -182,7 +182,7 @@ def fetch(name: str, target: str) -> None:
     """Copy a remote file to this disk, a piece at a time."""
     with _asking(name):
         place = _place(name)
-        opened = place.files.open_input_stream(place.inside)
+        opened = place.files.open_input_stream(place.inside, compression=None)
     with opened, open(target, "wb") as out:
         while True:
             with _asking(name):

@@ -64,7 +64,7 @@ class Web:
                 opened.close()
         return self._copied(address)
 
-    def open_input_stream(self, address: str) -> Any:
+    def open_input_stream(self, address: str, compression: None = None) -> Any:
         # With a size it is not asked for, and without blocks the file comes as one.
         return self._http.open(address, block_size=0, size=-1)
 
@@ -82,8 +82,11 @@ class Web:
 
 
 class _Copy(io.FileIO):
-    """An open copy, which exists as long as it is open."""
+    """An open copy, whose folder exists as long as something refers to this."""
 
     def __init__(self, scratch: Scratch) -> None:
         super().__init__(os.path.join(scratch.path, _COPY))
         self._scratch = scratch
+
+    def __del__(self) -> None:
+        self.close()  # Arrow leaves it open, and Python would warn
