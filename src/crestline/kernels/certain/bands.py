@@ -33,7 +33,7 @@ from crestline.kernels.common.output import (
     put,
     roomy,
 )
-from crestline.kernels.jit.tiers import kernel
+from crestline.kernels.jit.tiers import borrowing_kernel, kernel
 from crestline.types import Bools, Floats, Ints
 
 STRICT, RELAXED, PROBABLE = range(3)
@@ -104,7 +104,7 @@ def _first_moment(moments: Ints, start: int, stop: int, time: int) -> int:
     return low
 
 
-@kernel
+@borrowing_kernel
 def _expire(
     p: int, rule: BandRule, chain: Chain, head: int, tail: int, ats: Ints, limits: Floats,
     alive_from: int,
@@ -134,7 +134,7 @@ def _expire(
     return head, tail, oldest, changed
 
 
-@kernel
+@borrowing_kernel
 def _enter(
     p: int, new: int, rule: BandRule, born: Born, dominators: Ints, chain: Chain, head: int,
     tail: int, limits: Floats, alive_from: int,
@@ -167,7 +167,7 @@ def _enter(
     return head, tail, rank, lost
 
 
-@kernel
+@borrowing_kernel
 def _advance_band(
     p: int, rule: BandRule, born: Born, dominators: Ints, chain: Chain, state: BandState,
     until: int, moments: Ints, last_moment: int, stop: int, cursor: Ints, report: Report,

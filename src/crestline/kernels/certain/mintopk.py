@@ -15,7 +15,7 @@ from crestline.kernels.common.output import (
     roomy,
 )
 from crestline.kernels.common.windows import Ranked, StepWindow, before, next_end
-from crestline.kernels.jit.tiers import kernel
+from crestline.kernels.jit.tiers import borrowing_kernel, kernel
 from crestline.types import Bools, Floats, Ints
 
 #: Entries of the cursor of ``_advance_list``: the list's head and tail, the next new record and the
@@ -105,7 +105,7 @@ def _purge(chain: Ints, head: int, tail: int, k: int, panes: Ints, oldest: int) 
     return at
 
 
-@kernel
+@borrowing_kernel
 def _insert_due(
     chain: Ints, spare: Ints, head: int, tail: int, new: int, stop: int, end: int,
     window: StepWindow, records: Ranked, dominators: Ints,
@@ -131,7 +131,7 @@ def _insert_due(
     return tail, new, changed
 
 
-@kernel
+@borrowing_kernel
 def _advance_list(
     p: int, window: StepWindow, records: Ranked, dominators: Ints, chain: Ints, spare: Ints,
     shown: Bools, until: int, stop: int, cursor: Ints, report: Report,
