@@ -24,7 +24,7 @@ import pytest
 import crestline
 from cli.command import TOP, run_here
 from cli.command import crestline as command
-from crestline.core.errors import MissingExtraError, SourceError, UnreachableError
+from crestline.core.errors import MissingExtraError, SourceError
 from crestline.sources import find_files, stores
 from crestline.sources.growing import grows_by_lines
 from crestline.sources.reaching import connect
@@ -231,7 +231,7 @@ def test_what_web_servers_refuse(site: Site, monkeypatch: pytest.MonkeyPatch) ->
     )
     gone = f"http://127.0.0.1:{closed_port()}/a.csv"
     assert message(gone).startswith(f"{gone} cannot be reached: no answer from 127.0.0.1:")
-    for odd in (f"{address}?token=hunter2", f"{site.address}/*.csv"):
+    for odd in (f"{address}?download=1", f"{site.address}/*.csv"):
         assert "of which only files are read" in message(odd)
     assert "must not hold credentials" in message(f"http://me:hunter2@{host}/a.csv")
     site.forbids = False
@@ -248,6 +248,14 @@ def test_a_silent_web_server_is_given_up(monkeypatch: pytest.MonkeyPatch) -> Non
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"http://127.0.0.1:{silent.getsockname()[1]}/a.csv"
         assert "no answer from 127.0.0.1" in message(address)
+
+
+def test_a_silent_store_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stores, "_PATIENCE", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        monkeypatch.setenv("STORAGE_EMULATOR_HOST", f"http://127.0.0.1:{silent.getsockname()[1]}")
+        said = message("gs://anonymous@bucket/a.csv")
+    assert "no answer from Google Cloud Storage (nothing came within 0.5 seconds)" in said
 
 
 # -- one sentence ---------------------------------------------------------------------------------
@@ -296,7 +304,8 @@ def test_wrong_credentials(bucket: Bucket) -> None:
     "address",
     ["s3://key:hunter2@bucket/a.csv", "s3://key:sec/hunter2@bucket/a.csv", "s3://key@bucket/a",
      "gs://key:hunter2@bucket/a.csv", "abfs://c:hunter2@account.dfs.core.windows.net/a.csv",
-     "hdfs://me:hunter2@host:8020/a.csv", "https://me:hunter2@host/a.csv", "S3://k:hunter2@b/*.csv"],
+     "hdfs://me:hunter2@host:8020/a.csv", "https://me:hunter2@host/a.csv", "s3://bucket/a.csv?secret_key=hunter2",
+     "https://host/a.csv?X-Amz-Signature=hunter2", "S3://k:hunter2@b/*.csv"],
 )  # fmt: skip
 def test_credentials_in_an_address_are_refused(address: str) -> None:
     assert "must not hold credentials" in message(address)
@@ -306,7 +315,8 @@ def test_credentials_in_an_address_are_refused(address: str) -> None:
 
 def test_unknown_schemes() -> None:
     assert message("ftp://host/a.csv").startswith("ftp:// is not read: give a path on this disk or")
-    assert "names no bucket or host" in message("s3:///a.csv")
+    assert "must name a bucket or host" in message("s3:///a.csv")
+    assert "a Path drops one of its slashes" in message(Path("s3://bucket/a.csv"))
     assert "is on another machine" in message("file://host/a.csv")
 
 
@@ -317,6 +327,7 @@ def test_unknown_schemes() -> None:
         ("gcs", "anonymous@bucket", "GcsFileSystem", "bucket/"),
         ("abfs", "box@account.dfs.core.windows.net", "AzureFileSystem", "box/"),
         ("abfss", "box", "AzureFileSystem", "box/"),
+        ("abfs", "account.dfs.core.windows.net", "AzureFileSystem", ""),
         ("s3a", "bucket", "S3FileSystem", "bucket/"),
     ],
 )
@@ -410,19 +421,21 @@ def test_addresses_are_no_paths(
     assert os.listdir(tmp_path) == ["top.jsonl"]
 
 
+@pytest.mark.parametrize("opening", [1, 2])
 def test_a_failure_in_the_middle_is_one_sentence(
-    bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+    opening: int, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     address = bucket.put("a.parquet", parquet(records(1)))
     opened = stores.open_file
+    openings = []
 
-    def vanishing(name: str) -> Any:
-        file = opened(name)
-        bucket.remove("a.parquet")
-        return file
+    def vanishing(name: str) -> pa.NativeFile:
+        openings.append(opened(name))
+        if len(openings) == opening:
+            bucket.remove("a.parquet")
+        return openings[-1]
 
     monkeypatch.setattr(stores, "open_file", vanishing)
-    with pytest.raises(
-        UnreachableError, match="there is no s3://|cannot be reached|cannot be read"
-    ):
-        rows(address)
+    said = message(address)
+    assert said.startswith(f"{address} cannot be read: {bucket.endpoint} says:"), said
+    assert len(openings) == opening
