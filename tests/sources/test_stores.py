@@ -148,6 +148,7 @@ def test_another_encoding_and_empty_objects(bucket: Bucket, tmp_path: Path) -> N
     far = rows(bucket.at("*.csv"), top, encoding="latin-1")
     assert far == rows(tmp_path, top, encoding="latin-1")
     assert [row["id"] for row in far] == ["Öhm"]
+    assert rows(bucket.at("b.csv"), top) == rows(tmp_path / "b.csv", top) == []
 
 
 def test_copies_are_removed(
@@ -229,6 +230,9 @@ def test_what_web_servers_refuse(site: Site, monkeypatch: pytest.MonkeyPatch) ->
         f"{address} cannot be reached: {host} denied access: put the user and the password of the"
         " host into ~/.netrc"
     )
+    (site.folder / "netrc").write_text("machine 127.0.0.1 login me password hunter2")
+    monkeypatch.setenv("NETRC", str(site.folder / "netrc"))
+    assert rows(address) == rows(site.folder / "a.csv")
     gone = f"http://127.0.0.1:{closed_port()}/a.csv"
     assert message(gone).startswith(f"{gone} cannot be reached: no answer from 127.0.0.1:")
     for odd in (f"{address}?download=1", f"{site.address}/*.csv"):
@@ -278,8 +282,9 @@ def test_what_is_not_in_a_store(bucket: Bucket) -> None:
 
 
 def test_a_closed_port(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert rows(bucket.put("a.csv", csv(records(1))))
     endpoint = f"http://127.0.0.1:{closed_port()}"
-    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", endpoint)
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", endpoint)  # a new setting counts at once
     assert message(bucket.at("a.csv")) == (
         f"{bucket.at('a.csv')} cannot be reached: no answer from {endpoint} (Could not connect to"
         " server): check the network, AWS_ENDPOINT_URL and AWS_REGION"
@@ -296,6 +301,29 @@ def test_wrong_credentials(bucket: Bucket) -> None:
             f"{address} cannot be reached: {bucket.endpoint} denied access: set AWS_ACCESS_KEY_ID"
             " and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, to an account that may read it"
         )
+    finally:
+        bucket.check_credentials(False)
+
+
+def test_credentials_come_from_the_environment(
+    bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = bucket.put("a.csv", csv(records(1)))
+    user = bucket.user()
+    file = tmp_path / "credentials"
+    file.write_text("\n".join(["[mine]", *(f"{name.lower()} = {user[name]}" for name in user)]))
+    bucket.check_credentials(True)
+    try:
+        with monkeypatch.context() as keys:
+            for name, value in user.items():
+                keys.setenv(name, value)
+            assert rows(address)
+        assert "denied access" in message(address)
+        for name in user:
+            monkeypatch.delenv(name)
+        monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(file))
+        monkeypatch.setenv("AWS_PROFILE", "mine")
+        assert rows(address)
     finally:
         bucket.check_credentials(False)
 
@@ -418,6 +446,8 @@ def test_addresses_are_no_paths(
     own = tmp_path / "top.jsonl"
     said = run_here(TOP, "-s", f"s={own.as_uri()}", "--out", own, code=2).stderr
     assert "is part of the stream 's'" in said
+    said = run_here(TOP, "-s", f"s={tmp_path.as_uri()}", "--out", "new.jsonl", code=2).stderr
+    assert "would become part of the stream 's'" in said
     assert os.listdir(tmp_path) == ["top.jsonl"]
 
 
