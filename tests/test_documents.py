@@ -58,7 +58,14 @@ ELSEWHERE = {
     *("lastProgress", "observedMetrics", "offsets", "commits", "--archives"),
     *("--py-files", "job.py", "max_by", "heapq.nlargest", "row_number", "HOP"),
     *("crestline.json", "_crestline.json", "site/", ".rivals/", ".rivals/out"),
-    *("windowby", "sorted_tuple", "group_by_dynamic", "top_k_by"),
+    *(
+        "windowby",
+        "sorted_tuple",
+        "group_by_dynamic",
+        "top_k_by",
+        "AWS_SESSION_TOKEN",
+        "HTTPS_PROXY",
+    ),
 }
 
 
