@@ -249,15 +249,15 @@ class Drive:
         for reported in reports:
             if len(reported) == 0:
                 continue
-            assert reported.ask is not None and reported.probability is not None
-            keys = np.lexsort((reported.partition, reported.end, reported.ask))
+            assert reported.query is not None and reported.probability is not None
+            keys = np.lexsort((reported.partition, reported.end, reported.query))
             assert keys.tolist() == list(range(len(reported)))
             for i, (partition, end, ids, scores) in enumerate(reported):
                 arrivals = self.known[ids]
                 assert scores.tolist() == self.stream.scores[arrivals].tolist()
                 chances = reported.probability[reported.offset[i] : reported.offset[i + 1]]
                 p = partition if self.stream.partitions is None else self.partitions[partition]
-                cell = int(reported.ask[i]), end, p
+                cell = int(reported.query[i]), end, p
                 assert cell not in self.told, f"{cell} is told twice"
                 self.told[cell] = list(zip(arrivals.tolist(), chances.tolist(), strict=True))
 

@@ -141,10 +141,10 @@ def test_the_same_as_by_the_operator_of_one_query(share: float, most: float, wid
         shared.set_ties(stream.ties)
         to = end if start + 300 >= n else int(stream.times[start + 300])
         reported = shared.advance(to)
-        assert reported.ask is not None and reported.probability is not None
+        assert reported.query is not None and reported.probability is not None
         for i, (_, moment, ids, _) in enumerate(reported):
             chances = reported.probability[reported.offset[i] : reported.offset[i + 1]]
-            together[int(reported.ask[i])].append((moment, ids.tolist(), chances.tolist()))
+            together[int(reported.query[i])].append((moment, ids.tolist(), chances.tolist()))
     overfull = 0
     for number, ask in enumerate(asks):
         own = SCSQBuffer(
@@ -195,7 +195,7 @@ def test_an_ask_that_comes_later_is_told_what_a_fresh_operator_tells() -> None:
         Batch(stream.scores[rest], stream.times[rest], None, numbers, doubt_of(stream, rest))
     )
     alone = fresh.advance(end)
-    mine = [(end, ids.tolist()) for (_, end, ids, _), a in zip(told, told.ask, strict=True) if a]  # type: ignore[arg-type]
+    mine = [(end, ids.tolist()) for (_, end, ids, _), a in zip(told, told.query, strict=True) if a]  # type: ignore[arg-type]
     assert mine == [(end, ids.tolist()) for _, end, ids, _ in alone]
     shared.remove(0)
     assert shared.candidates == fresh.candidates == 0
@@ -280,12 +280,12 @@ def test_a_gap_costs_nothing() -> None:
     shared.observe(Batch(np.ones(2), np.array([0, 10**12])))
     told = shared.advance(10**12 + 100)
     ends = {
-        number: told.end[told.ask == number].tolist()  # type: ignore[comparison-overlap]
+        number: told.end[told.query == number].tolist()  # type: ignore[comparison-overlap]
         for number in range(3)
     }
     assert ends[0] == [*range(1, 11), *range(10**12 + 1, 10**12 + 11)]
     assert ends[2][:4] == [3, 6, 9, 12] and len(ends[2]) == 8
-    assert np.diff(told.offset)[told.ask == 2].tolist() == [1, 1, 1, 0, 1, 1, 1, 0]
+    assert np.diff(told.offset)[told.query == 2].tolist() == [1, 1, 1, 0, 1, 1, 1, 0]
     assert agenda.asked_for < 1_000
 
 
@@ -308,7 +308,7 @@ def test_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
     again = fresh().advance(2_000)
     assert whole.end.tolist() == again.end.tolist()
     assert whole.id.tolist() == again.id.tolist()
-    assert whole.ask.tolist() == again.ask.tolist()  # type: ignore[union-attr]
+    assert whole.query.tolist() == again.query.tolist()  # type: ignore[union-attr]
     assert whole.probability.tolist() == again.probability.tolist()  # type: ignore[union-attr]
     assert sum(len(p) for p in portions) == len(whole)
 

@@ -21,8 +21,8 @@ def checked_options(
     """Return the options of an algorithm with their defaults; refuse unknown and wild ones."""
     for option in chosen:
         if option not in allowed:
-            known = ", ".join(allowed) or "none"
-            raise CrestlineError(f"{name} has no option {option}: it knows {known}")
+            names = ", ".join(allowed) or "none"
+            raise CrestlineError(f"{name} has no option {option}: it knows {names}")
     options = dict(allowed) | {o: v for o, v in chosen.items() if v is not None}
     if options.get("buffer", 0) is None:
         options["buffer"] = usual_buffer(k, window)

@@ -147,14 +147,14 @@ class ArrivalOperator(Reporting):
             return _NONE
         self._grow(1 if partitions is None else int(partitions.max()) + 1)
         first = int(self._own["counts"][0])
-        at = self._births(times, partitions, count)
+        born = self._births(times, partitions, count)
         order, start = None, np.full(self.partitions + 1, count)
         start[0] = 0
         if partitions is not None and self.partitions > 1:
             order = np.argsort(partitions, kind="stable")
             start[1:] = np.cumsum(np.bincount(partitions, minlength=self.partitions))
-            scores, at = scores[order], at[order]
-        kept = self._decide(Arriving(scores, at, first, start, order), batch.number_from)
+            scores, born = scores[order], born[order]
+        kept = self._decide(Arriving(scores, born, first, start, order), batch.number_from)
         self.seen += count
         return kept
 

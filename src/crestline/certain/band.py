@@ -163,7 +163,7 @@ class Band(ListOperator):
         partition, end, count, query, indices, _ = written(report)
         return Snapshots.of(
             partition, end, count, every["id"][indices], every["score"][indices],
-            ask=self.number[query],
+            query=self.number[query],
         )  # fmt: skip
 
     def _stretches(self, until: int, arriving: Ints) -> Iterator[tuple[int, int]]:
@@ -191,15 +191,15 @@ class Band(ListOperator):
         for after, before in self._stretches(until, arriving):
             due = self.agenda.due(after * length, before * length, self.latest)
             ats.append(np.repeat(due.at, np.diff(due.offset)) // length)
-            owners.append(due.ask)
-        at, owner = np.concatenate(ats), np.concatenate(owners)
+            owners.append(due.query)
+        ends, owner = np.concatenate(ats), np.concatenate(owners)
         index = np.full(max(int(owner.max(initial=0)), int(self.number.max())) + 1, -1)
         index[self.number] = np.arange(len(self.number))
         query = index[owner]
-        at, query = at[query >= 0], query[query >= 0]
-        order = np.lexsort((at, query))
+        ends, query = ends[query >= 0], query[query >= 0]
+        order = np.lexsort((ends, query))
         count = np.bincount(query, minlength=len(self.number))
-        return np.concatenate(([0], np.cumsum(count))), at[order]
+        return np.concatenate(([0], np.cumsum(count))), ends[order]
 
     # -- partitions, state --------------------------------------------------------------------
 
@@ -251,8 +251,8 @@ class Band(ListOperator):
 
 def extent(specs: Sequence[QuerySpec]) -> tuple[int, int | None]:
     """The largest k and the widest window (None: nothing expires)."""
-    known = [spec.width for spec in specs if spec.width is not None]
-    return max(spec.k for spec in specs), max(known) if len(known) == len(specs) else None
+    widths = [spec.width for spec in specs if spec.width is not None]
+    return max(spec.k for spec in specs), max(widths) if len(widths) == len(specs) else None
 
 
 def joint_pane(panes: Sequence[int], specs: Sequence[QuerySpec]) -> int:

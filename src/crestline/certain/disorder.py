@@ -60,8 +60,8 @@ class OrderWatch:
             self._series[scale] = series[-(LENGTH - 1) :]
             if len(series) >= LENGTH:
                 last = len(series) - LENGTH
-                at = np.unique(np.linspace(0, last, _STRETCHES).astype(np.int64))
-                tests.append(series[at[:, None] + np.arange(LENGTH)])
+                indices = np.unique(np.linspace(0, last, _STRETCHES).astype(np.int64))
+                tests.append(series[indices[:, None] + np.arange(LENGTH)])
         return bool(tests) and bool(in_order(np.concatenate(tests)).any())
 
     def _largest_of_groups(self, scale: int, size: int, values: Floats) -> Floats:

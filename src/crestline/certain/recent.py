@@ -170,18 +170,18 @@ class Recent:
         every_id[:old] = buffer["id"]
         every_id[old + indices] = ids
         score = np.concatenate((buffer["score"], new.score))
-        at = np.concatenate((buffer["at"], new.at))
+        born = np.concatenate((buffer["at"], new.at))
         buffer.replace(
             result.buffer_from,
             score=score[buffered],
-            at=at[buffered],
+            at=born[buffered],
             id=every_id[buffered],
             passed=result.passed,
         )
         return kept, {
             "partition": np.repeat(np.arange(self.partitions), np.diff(result.passing_from)),
             "when": result.when,
-            "at": at[passed],
+            "at": born[passed],
             "score": score[passed],
             "id": every_id[passed],
         }
@@ -219,7 +219,7 @@ class Recent:
         ties = (before == after) & (listed["born"][1:] <= listed["born"][:-1])
         sound.require(((before > after) | ties | ~same).all(), "a list is not in order")
         pairs = ((owner, buffer["at"], buffer["score"]), (lister, listed["born"], listed["score"]))
-        rows = [np.stack((p, at, score.view(np.int64)), axis=1) for p, at, score in pairs]
+        rows = [np.stack((p, born, score.view(np.int64)), axis=1) for p, born, score in pairs]
         _, group = np.unique(np.concatenate(rows), axis=0, return_inverse=True)
         group = group.ravel()
         room = np.bincount(group[: len(owner)], minlength=int(group.max(initial=-1)) + 1)

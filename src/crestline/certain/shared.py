@@ -37,7 +37,7 @@ shows expires.
 >>> operator = SharedTopK([QuerySpec(1, 4, 2), QuerySpec(k=2, width=2, slide=2)])
 >>> _ = operator.observe(np.array([9.0, 5, 3, 7, 1, 2]))
 >>> snapshots = operator.advance()
->>> for query, (_, end, _, scores) in zip(snapshots.ask.tolist(), snapshots):
+>>> for query, (_, end, _, scores) in zip(snapshots.query.tolist(), snapshots):
 ...     print(query, end, scores.tolist())
 0 2 [9.0]
 0 4 [9.0]
@@ -81,7 +81,9 @@ class SharedTopK(Reporting):
             raise CrestlineError("there must be something to ask for")
         arrivals = [_at_arrivals(spec) for spec in specs]
         if any(arrivals) != all(arrivals):
-            raise CrestlineError("asks at every arrival share with their like only")
+            raise CrestlineError(
+                "queries at every arrival share with queries at every arrival only"
+            )
         self._begin(specs, agenda)
         for number, spec in enumerate(specs):
             self._place(number, spec)
@@ -140,7 +142,7 @@ class SharedTopK(Reporting):
     def remove(self, number: int) -> None:
         """Answer a query no more; at least one must stay."""
         if len(self.live) < 2:
-            raise CrestlineError("the last ask cannot be removed")
+            raise CrestlineError("the last query cannot be removed")
         self.specs[number] = None
         for band in self._bands:
             if number in band.number and len(band.live) > 1:

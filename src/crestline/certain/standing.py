@@ -242,13 +242,15 @@ class StandingQueries:
         )  # fmt: skip
         arriving = Points(points, times, self.seen)
         self._cursor[SNAPSHOTS] = self._cursor[WRITTEN] = 0
-        at, reason = 0, -1
+        position, reason = 0, -1
         while reason != FINISHED:
             standing = Standing(
                 self._queries.arrays, self._bands.arrays, self._filters.arrays, self._grid.arrays,
                 self._recent, self._order, changes,
             )  # fmt: skip
-            reason, slot, at = take_records(algorithm, standing, arriving, at, self._cursor, output)
+            reason, slot, position = take_records(
+                algorithm, standing, arriving, position, self._cursor, output
+            )
             if reason == OUTPUT_FULL:
                 output = Output(*(longer(array, len(array)) for array in output))
             elif reason != FINISHED:

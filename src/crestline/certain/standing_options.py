@@ -53,8 +53,8 @@ class StandingOptions:
 
     def __post_init__(self) -> None:
         if self.algorithm not in ALGORITHMS:
-            known = ", ".join(ALGORITHMS)
-            raise CrestlineError(f"standing queries know {known}, not {self.algorithm}")
+            names = ", ".join(ALGORITHMS)
+            raise CrestlineError(f"standing queries know {names}, not {self.algorithm}")
         resolution = 1 if self.resolution is None else self.resolution
         if self.dimensions < 1 or self.buffer < 1 or resolution < 1:
             raise CrestlineError("dimensions, buffer and resolution must be at least 1")

@@ -277,20 +277,20 @@ class Board:
         )
         changes = self._log.changes(snapshots, len(self), len(self._numbers))
         assert changes.numbers is not None
-        at, query, change, rank, previous, _ = changes.table
+        moment, query, change, rank, previous, _ = changes.table
         place = np.where(change == 0, previous, rank)
-        order = np.lexsort((place, change != 0, query, at))
+        order = np.lexsort((place, change != 0, query, moment))
         return self._rows(changes.table[:, order], changes.numbers[0, order])
 
     def _rows(self, changes: Ints, score: Floats) -> pa.Table:
         assert self._kept is not None
-        at, query, change, rank, previous, id = changes
+        moment, query, change, rank, previous, id = changes
         names, posted = list(self._posted), list(self._posted.values())
         kept = self._kept.take(id)
         ascending = np.array([each.ascending for each in posted])[query]
         columns: dict[str, Any] = change_columns(change, rank, previous) | {
             "query": pa.array(names, pa.string()).take(pa.array(query)),
-            "at": pa.array(at),
+            "at": pa.array(moment),
             "score": pa.array(np.where(ascending, 0.0 - score, score)),
         }
         schema = self._result_schema()

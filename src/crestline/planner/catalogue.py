@@ -374,8 +374,8 @@ def named(name: str, *families: str) -> Algorithm | None:
     >>> named("naive").family, named("naive", "uncertain").family
     ('certain', 'uncertain')
     """
-    found = [a for a in CATALOGUE if a.name == name.upper()]
-    return next((a for a in found if a.family in families), found[0] if found else None)
+    matches = [a for a in CATALOGUE if a.name == name.upper()]
+    return next((a for a in matches if a.family in families), matches[0] if matches else None)
 
 
 def families_for(query: Query) -> tuple[str, ...]:

@@ -147,17 +147,17 @@ def width_of(window: Window) -> int | None:
 
 def combination_of(query: Query, *, once: bool = False) -> Combination:
     """``COMBINE`` in numbers; streams are numbered as the query lists them."""
-    combine, known = query.combine, query.known_streams
+    combine, streams = query.combine, query.known_streams
     assert combine is not None
     weights = dict(combine.weights)
     return Combination(
         combine.function,
-        None if known is None else len(known),
+        None if streams is None else len(streams),
         None if combine.high is None else combine.low,
         combine.high,
         combine.repeats,
         combine.at_most or 1,
-        tuple(weights[name] for name in known or ()) if weights else (),
+        tuple(weights[name] for name in streams or ()) if weights else (),
         once,
     )
 

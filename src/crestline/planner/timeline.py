@@ -40,14 +40,14 @@ def timeline(plan: ExecutionPlan, *, width: int = 72, unit: Callable[[int], str]
     left = max(len(short_label(names)) for names in shown)
     columns = max(_FEWEST_COLUMNS, width - left - 1)
 
-    def column(at: int) -> int:
-        return round(at * (columns - 1) / span)
+    def column(moment: int) -> int:
+        return round(moment * (columns - 1) / span)
 
     lines = []
     for names in shown:
         row = [" "] * columns
-        for at in together[names]:
-            row[column(at)] = _ONE if row[column(at)] == " " else _SEVERAL
+        for moment in together[names]:
+            row[column(moment)] = _ONE if row[column(moment)] == " " else _SEVERAL
         row[0] = "|" if row[0] == " " else row[0]
         lines.append((short_label(names), "".join(row)))
     if len(together) > len(shown):
@@ -55,7 +55,7 @@ def timeline(plan: ExecutionPlan, *, width: int = 72, unit: Callable[[int], str]
     ks: dict[int, list[str]] = {}
     for event in events:
         ks.setdefault(event.at, []).append(str(event.k))
-    costs = [(column(at), "+".join(k)) for at, k in sorted(ks.items())]
+    costs = [(column(moment), "+".join(k)) for moment, k in sorted(ks.items())]
     if (written := _written([(0, "|"), *costs], columns)) is not None:
         lines.append(("k", written))
     lines.append(("", _axis(sorted(ks), span, column, columns, unit)))
@@ -95,8 +95,10 @@ def short_label(names: tuple[str, ...]) -> str:
     ('a', 'a, b, c', 'a, b (+2)')
     """
     more = f" (+{len(names) - 2})" if len(names) > 3 else ""
-    told = ", ".join(names[:2] if more else names)
-    return (told if len(told) <= _LONGEST_NAMES else told[: _LONGEST_NAMES - 3] + "...") + more
+    listed = ", ".join(names[:2] if more else names)
+    return (
+        listed if len(listed) <= _LONGEST_NAMES else listed[: _LONGEST_NAMES - 3] + "..."
+    ) + more
 
 
 def _written(texts: Iterable[tuple[int, str]], columns: int) -> str | None:

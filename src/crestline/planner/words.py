@@ -89,8 +89,8 @@ def columns_text(query: Query) -> str | None:
 
 def semantics_text(query: Query) -> str | None:
     """What is asked of an uncertain stream, in words; None of a certain one."""
-    asked = query.probability
-    if asked is None:
+    clause = query.probability
+    if clause is None:
         return None
     if query.summed:
         names = ", ".join(item.name for item in query.select) or "selected columns"
@@ -98,7 +98,7 @@ def semantics_text(query: Query) -> str | None:
             f"PK_TOPK BY SUM OF PROBABILITY: the k values of {names} whose records are among the"
             " top k with the largest probability, added up"
         )
-    return f"{asked.semantics}: " + _SEMANTICS[asked.semantics].format(threshold=asked.threshold)
+    return f"{clause.semantics}: " + _SEMANTICS[clause.semantics].format(threshold=clause.threshold)
 
 
 def rules_text(query: Query) -> str | None:
@@ -116,10 +116,10 @@ def rules_text(query: Query) -> str | None:
 
 def combined_text(query: Query) -> str | None:
     """What is combined, and across which streams; None of a query without COMBINE."""
-    combine, known = query.combine, query.known_streams
+    combine, names = query.combine, query.known_streams
     if combine is None:
         return None
-    streams = "the streams that have appeared" if known is None else f"{len(known)} streams"
+    streams = "the streams that have appeared" if names is None else f"{len(names)} streams"
     text = (
         f"{combine.function} of {combine.value.sql} across {streams} of {combine.across}, for each"
         f" {combine.object}; a stream without a value counts {combine.low:g}"
@@ -152,12 +152,12 @@ _WHOLE = "the whole window"
 
 def kept_text(plan: QueryPlan, operator: Operator) -> tuple[str, str | None]:
     """What is kept, and of an uncertain stream why no less, or why that is enough."""
-    asked, keeps = plan.query.probability, plan.algorithm.keeps
-    if asked is None:
+    clause, keeps = plan.query.probability, plan.algorithm.keeps
+    if clause is None:
         return keeps, None
     if getattr(operator, "keeps_all", False):
-        rules = " with EXCLUSIVE BY" if asked.semantics == "U_TOPK" else ""
-        return _WHOLE, f"nothing smaller is known to decide {asked.semantics}{rules}"
+        rules = " with EXCLUSIVE BY" if clause.semantics == "U_TOPK" else ""
+        return _WHOLE, f"nothing smaller is known to decide {clause.semantics}{rules}"
     return keeps, None if keeps == _WHOLE else "no other record can come into an answer"
 
 

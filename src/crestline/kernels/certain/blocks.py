@@ -82,14 +82,14 @@ def birth(ats: Ints, first_at: int, index: int) -> int:
 
 
 @kernel
-def _collect(scores: Floats, at: int, stop: int, bound: float, kept: Ints, count: int) -> int:
+def _collect(scores: Floats, start: int, stop: int, bound: float, kept: Ints, count: int) -> int:
     """Append the indices of the scores that reach the bound."""
-    while at < stop:
-        end = min(at + BLOCK, stop)
-        if reach(scores[at:end], bound):
-            for i in range(at, end):
+    while start < stop:
+        end = min(start + BLOCK, stop)
+        if reach(scores[start:end], bound):
+            for i in range(start, end):
                 if scores[i] >= bound:
                     kept[count] = i
                     count += 1
-        at = end
+        start = end
     return count

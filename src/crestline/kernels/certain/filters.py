@@ -113,33 +113,40 @@ def no_worse_than(scores: Floats, size: int, score: float) -> int:
 
 @kernel
 def _skip(
-    scores: Floats, ats: Ints, at: int, head: int, most: int, span: int, enter: float, leave: float
+    scores: Floats,
+    ats: Ints,
+    position: int,
+    head: int,
+    most: int,
+    span: int,
+    enter: float,
+    leave: float,
 ) -> tuple[int, int]:
     """Pass over arrivals below ``enter`` while what leaves the buffer is below ``leave``: nothing
     happens to the filter then. Returns the next arrival and the buffer's first."""
     n = len(scores)
-    while at + BLOCK <= n:
-        end = at + BLOCK
+    while position + BLOCK <= n:
+        end = position + BLOCK
         first = max(head, end - most)
-        while first < at and ats[first] <= ats[end - 1] - span:
+        while first < position and ats[first] <= ats[end - 1] - span:
             first += 1
-        if reach(scores[at:end], enter) or reach(scores[head : min(first, at)], leave):
+        if reach(scores[position:end], enter) or reach(scores[head : min(first, position)], leave):
             break
-        if first > at:
+        if first > position:
             break
-        at, head = end, first
-    return at, head
+        position, head = end, first
+    return position, head
 
 
 @kernel
 def _insert(
-    listed: Floats, born: Ints, dominators: Ints, size: int, place: int, score: float, at: int
+    listed: Floats, born: Ints, dominators: Ints, size: int, place: int, score: float, time: int
 ) -> None:
     for i in range(size, place, -1):
         listed[i] = listed[i - 1]
         born[i] = born[i - 1]
         dominators[i] = dominators[i - 1]
-    listed[place], born[place], dominators[place] = score, at, 0
+    listed[place], born[place], dominators[place] = score, time, 0
 
 
 @kernel
@@ -170,13 +177,13 @@ def _prune(listed: Floats, born: Ints, size: int, k: int, latest: Ints) -> int:
     """Drop what k younger, better records beat; the new size. ``latest`` is room for k."""
     room = 0  # of ``latest``: the youngest births among strictly better ones, ascending
     stay = 0
-    at = 0
-    while at < size:
-        run = at
-        while run < size and listed[run] == listed[at]:
+    position = 0
+    while position < size:
+        run = position
+        while run < size and listed[run] == listed[position]:
             run += 1
         first_kept = stay
-        for i in range(at, run):
+        for i in range(position, run):
             if room < k or born[i] > latest[0]:
                 listed[stay], born[stay] = listed[i], born[i]
                 stay += 1
@@ -199,7 +206,7 @@ def _prune(listed: Floats, born: Ints, size: int, k: int, latest: Ints) -> int:
                 latest[j] = latest[j - 1]
                 j -= 1
             latest[j] = time
-        at = run
+        position = run
     return stay
 
 
@@ -223,17 +230,21 @@ def pass_filter(
     n = len(scores)
     count = 0
     head = 0
-    at = buffered
+    position = buffered
     latest = np.empty(k, np.int64)
     threshold, prune_at = bounds[0], bounds[1]
     step_until = 0  # in this block something happens: it is gone through step by step
     while True:
-        if step_until <= at < n and kind == PROBABLE and size >= k and threshold > -np.inf:
-            at, head = _skip(scores, ats, at, head, most, span, threshold, listed[size - 1])
-            step_until = at + BLOCK
-        now = ats[at] if at < n else end
+        if step_until <= position < n and kind == PROBABLE and size >= k and threshold > -np.inf:
+            position, head = _skip(
+                scores, ats, position, head, most, span, threshold, listed[size - 1]
+            )
+            step_until = position + BLOCK
+        now = ats[position] if position < n else end
         # What leaves the buffer is offered for the second time.
-        while head < at and (ats[head] <= now - span or (at < n and at - head >= most)):
+        while head < position and (
+            ats[head] <= now - span or (position < n and position - head >= most)
+        ):
             score = scores[head]
             if size >= k and score < listed[size - 1]:
                 head += 1  # by far the most: not in the list, and beaten by all that are
@@ -255,9 +266,9 @@ def pass_filter(
                 out[count], when[count] = head, min(now, ats[head] + span)
                 count += 1
             head += 1
-        if at == n:
+        if position == n:
             break
-        score = scores[at]
+        score = scores[position]
         if size < k or kind != PROBABLE or score >= threshold:
             rank = better_than(listed, size, score)
             _insert(listed, born, dominators, size, rank, score, now)
@@ -275,10 +286,10 @@ def pass_filter(
                 if size - k >= limit:
                     threshold = listed[size - 1]
             if rank < k:
-                passed[at] = True
-                out[count], when[count] = at, now
+                passed[position] = True
+                out[count], when[count] = position, now
                 count += 1
-        at += 1
+        position += 1
     bounds[0], bounds[1] = threshold, prune_at
     return head, size, count
 
@@ -359,8 +370,8 @@ def filter_arrivals(
         listed_all += size
         list_from[p + 1] = listed_all
         for i in range(passed_all, passed_all + count):
-            at = out[i]
-            out[i] = low + at if at < buffered else old + start + at - buffered
+            position = out[i]
+            out[i] = low + position if position < buffered else old + start + position - buffered
         passed_all += count
         passed_from[p + 1] = passed_all
     return Filtered(

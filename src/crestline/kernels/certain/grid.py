@@ -93,15 +93,15 @@ def _later_and_better(view: Ints, size: int, panes: Ints, dominators: Ints) -> N
     tree = np.zeros(distinct + 1, np.int64)  # Fenwick tree: how many so far, by pane
     for i in range(size):
         earlier = 0
-        at = rank[i] - 1
-        while at > 0:
-            earlier += tree[at]
-            at -= at & -at
+        node = rank[i] - 1
+        while node > 0:
+            earlier += tree[node]
+            node -= node & -node
         dominators[view[i]] = i - earlier
-        at = rank[i]
-        while at <= distinct:
-            tree[at] += 1
-            at += at & -at
+        node = rank[i]
+        while node <= distinct:
+            tree[node] += 1
+            node += node & -node
 
 
 @kernel
@@ -163,16 +163,16 @@ def _enter_view(
             low = middle + 1
     view = room_for(view, size, 1)
     carried = record
-    at = low
+    position = low
     dominators[record] = 0
     for i in range(low, size):
         listed = view[i]
         dominators[listed] += 1
         if not skyband or dominators[listed] < k:
-            view[at], carried = carried, listed
-            at += 1
-    view[at] = carried
-    return view, at + 1 if skyband else min(at + 1, k)
+            view[position], carried = carried, listed
+            position += 1
+    view[position] = carried
+    return view, position + 1 if skyband else min(position + 1, k)
 
 
 @kernel

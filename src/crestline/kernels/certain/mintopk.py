@@ -58,7 +58,7 @@ def _insert(
         equal += panes[chain[i]] >= equals
     behind = tail - place
     put(spare, 0, chain, place, behind)
-    new, at = first, place
+    new, position = first, place
     for i in range(behind):
         record = spare[i]
         score = scores[record]
@@ -67,21 +67,21 @@ def _insert(
         ):
             dominators[new] = new - first + equal
             if dominators[new] < k:
-                chain[at] = new
-                at += 1
+                chain[position] = new
+                position += 1
             new += 1
         equal += panes[record] >= equals
         dominators[record] += new - first
         if dominators[record] < k:
-            chain[at] = record
-            at += 1
+            chain[position] = record
+            position += 1
     while new < last:
         dominators[new] = new - first + equal
         if dominators[new] < k:
-            chain[at] = new
-            at += 1
+            chain[position] = new
+            position += 1
         new += 1
-    return at, place
+    return position, place
 
 
 @kernel
@@ -97,12 +97,12 @@ def _purge(chain: Ints, head: int, tail: int, k: int, panes: Ints, oldest: int) 
         stop += 1
     if alive == stop - head:
         return head
-    at = stop
+    position = stop
     for i in range(stop - 1, head - 1, -1):
         if panes[chain[i]] >= oldest:
-            at -= 1
-            chain[at] = chain[i]
-    return at
+            position -= 1
+            chain[position] = chain[i]
+    return position
 
 
 @kernel

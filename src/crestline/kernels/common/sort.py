@@ -18,12 +18,12 @@ def sort_records(records: Ints, count: int, spare: Ints, scores: Floats, ties: I
         for low in range(0, count, 2 * width):
             middle, high = min(low + width, count), min(low + 2 * width, count)
             a, b = low, middle
-            for at in range(low, high):
+            for position in range(low, high):
                 if b >= high or (a < middle and not before(scores, ties, records[b], records[a])):
-                    spare[at] = records[a]
+                    spare[position] = records[a]
                     a += 1
                 else:
-                    spare[at] = records[b]
+                    spare[position] = records[b]
                     b += 1
         put(records, 0, spare, 0, count)
         width *= 2

@@ -129,17 +129,17 @@ def _key(signature: Any) -> Key:
 
 
 @cache
-def _described(kind: Any) -> Any:
-    if isinstance(kind, types.Array):
-        return "array", dtype_key(as_dtype(kind.dtype)), kind.ndim, kind.layout, kind.mutable
-    if isinstance(kind, types.BaseNamedTuple):
-        named = kind.instance_class
-        return "named", f"{named.__module__}:{named.__qualname__}", *map(_described, kind)
-    if isinstance(kind, types.BaseTuple):
-        return "tuple", *map(_described, kind)
-    if isinstance(kind, types.Integer | types.Float | types.Boolean):
-        return as_dtype(kind).str[1:]
-    return str(kind)  # only ever inside kernels
+def _described(dtype: Any) -> Any:
+    if isinstance(dtype, types.Array):
+        return "array", dtype_key(as_dtype(dtype.dtype)), dtype.ndim, dtype.layout, dtype.mutable
+    if isinstance(dtype, types.BaseNamedTuple):
+        named = dtype.instance_class
+        return "named", f"{named.__module__}:{named.__qualname__}", *map(_described, dtype)
+    if isinstance(dtype, types.BaseTuple):
+        return "tuple", *map(_described, dtype)
+    if isinstance(dtype, types.Integer | types.Float | types.Boolean):
+        return as_dtype(dtype).str[1:]
+    return str(dtype)  # only ever inside kernels
 
 
 __all__ = ["KernelDispatcher", "Unready", "callback", "dispatcher", "types_of"]

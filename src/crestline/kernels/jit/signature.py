@@ -35,21 +35,21 @@ def key(arguments: tuple[Any, ...]) -> Key:
 
 
 def _one(value: Any) -> Any:
-    kind = type(value)
-    if kind is np.ndarray or kind is np.recarray:
+    cls = type(value)
+    if cls is np.ndarray or cls is np.recarray:
         flags = value.flags
         layout = "C" if flags.c_contiguous else "F" if flags.f_contiguous else "A"
         return "array", dtype_key(value.dtype), value.ndim, layout, flags.writeable
-    scalar = _SCALARS.get(kind)
+    scalar = _SCALARS.get(cls)
     if scalar is not None:
         return scalar
-    if kind is tuple:
+    if cls is tuple:
         return "tuple", *map(_one, value)
-    if issubclass(kind, tuple):
-        return "named", f"{kind.__module__}:{kind.__qualname__}", *map(_one, value)
+    if issubclass(cls, tuple):
+        return "named", f"{cls.__module__}:{cls.__qualname__}", *map(_one, value)
     if hasattr(value, "is_pointer"):  # an address that is not known yet
         return "i8"
-    raise Undescribed(f"kernels are not called with a {kind.__name__}")
+    raise Undescribed(f"kernels are not called with a {cls.__name__}")
 
 
 @cache

@@ -41,39 +41,39 @@ _ENDING = ".kernel"
 @cache
 def folders() -> tuple[str, ...]:
     """Where code may lie, in the order in which it is looked for."""
-    found = [os.environ.get(name, "") for name in ("CRESTLINE_CACHE_DIR", "NUMBA_CACHE_DIR")]
-    named = [folder for folder in found if os.path.isabs(folder)]
+    variables = [os.environ.get(name, "") for name in ("CRESTLINE_CACHE_DIR", "NUMBA_CACHE_DIR")]
+    named = [folder for folder in variables if os.path.isabs(folder)]
     usual = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     if named:
-        places = [os.path.join(named[0], "crestline-kernels")]
+        paths = [os.path.join(named[0], "crestline-kernels")]
     else:
         kernels = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-        places = [os.path.join(kernels, "__pycache__")]
+        paths = [os.path.join(kernels, "__pycache__")]
     if os.path.isabs(usual):
-        places.append(os.path.join(usual, "crestline", "kernels"))
-    places.append(_private())
-    return tuple(places)
+        paths.append(os.path.join(usual, "crestline", "kernels"))
+    paths.append(_private())
+    return tuple(paths)
 
 
 @cache
 def folder() -> str | None:
     """Where code is written: the first place that can be; None if there is none."""
-    for place in folders():
+    for path in folders():
         try:
-            if place == _private():
-                os.makedirs(place, mode=0o700, exist_ok=True)
-                if not is_mine_alone(place):
+            if path == _private():
+                os.makedirs(path, mode=0o700, exist_ok=True)
+                if not is_mine_alone(path):
                     continue
-            elif place.endswith("__pycache__"):
-                if not os.path.isdir(os.path.dirname(place)):  # the package lies in an archive
+            elif path.endswith("__pycache__"):
+                if not os.path.isdir(os.path.dirname(path)):  # the package lies in an archive
                     continue
-                os.makedirs(place, exist_ok=True)
+                os.makedirs(path, exist_ok=True)
             else:
-                os.makedirs(place, mode=0o700, exist_ok=True)
-            tempfile.TemporaryFile(dir=place).close()
+                os.makedirs(path, mode=0o700, exist_ok=True)
+            tempfile.TemporaryFile(dir=path).close()
         except OSError:
             continue
-        return place
+        return path
     return None
 
 
@@ -81,13 +81,13 @@ def _private() -> str:
     return os.path.join(tempfile.gettempdir(), f"crestline-{os.getuid()}")
 
 
-def is_mine_alone(place: str) -> bool:
+def is_mine_alone(path: str) -> bool:
     """Whether nobody else may have put anything into a folder: what lies there will be run."""
-    found = os.lstat(place)
+    status = os.lstat(path)
     return (
-        stat.S_ISDIR(found.st_mode)
-        and found.st_uid == os.getuid()
-        and stat.S_IMODE(found.st_mode) & 0o022 == 0
+        stat.S_ISDIR(status.st_mode)
+        and status.st_uid == os.getuid()
+        and stat.S_IMODE(status.st_mode) & 0o022 == 0
     )
 
 
@@ -95,10 +95,10 @@ def is_mine_alone(place: str) -> bool:
 def edition() -> str:
     """Names the processor, the Python and the numba that code was compiled for and by."""
     processor = os.uname().machine
-    with suppress(OSError), open("/proc/cpuinfo", encoding="utf-8", errors="replace") as told:
-        lines = dict(line.split(":", 1) for line in told.read().split("\n\n")[0].splitlines())
-        known = {name.strip(): value.strip() for name, value in lines.items()}
-        processor += known.get("model name", "") + known.get("flags", "")
+    with suppress(OSError), open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+        lines = dict(line.split(":", 1) for line in file.read().split("\n\n")[0].splitlines())
+        fields = {name.strip(): value.strip() for name, value in lines.items()}
+        processor += fields.get("model name", "") + fields.get("flags", "")
     text = f"{processor} {sys.implementation.cache_tag} {metadata.version('numba')}"
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
@@ -125,8 +125,8 @@ def stamp(module: str) -> str:
 
 def source(module: str) -> str:
     """The text of a module, also if it lies in an archive."""
-    found = find_spec(module)  # which does not import it: the compiler's module brings numba
-    return str(found.loader.get_source(module))  # type: ignore[union-attr]
+    spec = find_spec(module)  # which does not import it: the compiler's module brings numba
+    return str(spec.loader.get_source(module))  # type: ignore[union-attr]
 
 
 def file_of(kernel: str, key: object) -> str:
@@ -140,9 +140,9 @@ def file_of(kernel: str, key: object) -> str:
 def find(kernel: str, key: object) -> str | None:
     """The path of a kernel's code for these types, if there is any."""
     name = file_of(kernel, key)
-    for place in folders():
-        path = os.path.join(place, name)
-        if os.path.exists(path) and (place != _private() or is_mine_alone(place)):
+    for directory in folders():
+        path = os.path.join(directory, name)
+        if os.path.exists(path) and (directory != _private() or is_mine_alone(directory)):
             return path
     return None
 
@@ -164,10 +164,10 @@ def _remove_older(place: Path, name: str) -> None:
     """Remove what a kernel's earlier text was compiled to; only where one version is installed."""
     if place.name != "__pycache__":
         return
-    module, kernel, mine, *_ = name.split(".")
-    for other in place.glob(f"{module}.{kernel}.*{_ENDING}"):
-        if other.name.split(".")[2] != mine:
-            other.unlink(missing_ok=True)
+    module, kernel, current, *_ = name.split(".")
+    for path in place.glob(f"{module}.{kernel}.*{_ENDING}"):
+        if path.name.split(".")[2] != current:
+            path.unlink(missing_ok=True)
 
 
 @cache

@@ -101,11 +101,11 @@ class Kernel:
     def variant(self, arguments: tuple[Any, ...]) -> Variant:
         """This kernel with the types of these arguments."""
         types = key(arguments)
-        found = self.variants.get(types)
-        if found is None:
-            found = Variant(self, types, list(_pointers(arguments)))
-            self.variants[types] = found
-        return found
+        variant = self.variants.get(types)
+        if variant is None:
+            variant = Variant(self, types, list(_pointers(arguments)))
+            self.variants[types] = variant
+        return variant
 
     @property
     def dispatcher(self) -> Any:
@@ -235,17 +235,17 @@ class Tiers:
 
     def twin(self, kernel: Kernel) -> Callable[..., Any]:
         """The kernel as plain Python."""
-        found = self._twins.get(kernel)
-        if found is None:
+        twin = self._twins.get(kernel)
+        if twin is None:
             with self.lock:
-                found = self._twins[kernel] = self.plain(kernel.function)
-        return found
+                twin = self._twins[kernel] = self.plain(kernel.function)
+        return twin
 
     def plain(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """A function that sees twins where it saw kernels."""
-        known = cast(FunctionType, function)
-        space = self._space(known.__globals__)
-        return FunctionType(known.__code__, space, known.__name__, known.__defaults__)
+        original = cast(FunctionType, function)
+        space = self._space(original.__globals__)
+        return FunctionType(original.__code__, space, original.__name__, original.__defaults__)
 
     def _space(self, module: dict[str, Any]) -> dict[str, Any]:
         """The namespace of a module with twins in the place of kernels."""

@@ -70,24 +70,24 @@ class _Queue:
 def _found(name: str) -> Kernel | Pointed:
     """The kernel, or the function behind a pointer, of a name."""
     module, _, called = name.partition(":")
-    known = vars(import_module(module))
-    if isinstance(known.get(called), Kernel):
-        return known[called]  # type: ignore[no-any-return]
-    return next(v for v in known.values() if isinstance(v, Pointed) and v.name == name)
+    namespace = vars(import_module(module))
+    if isinstance(namespace.get(called), Kernel):
+        return namespace[called]  # type: ignore[no-any-return]
+    return next(v for v in namespace.values() if isinstance(v, Pointed) and v.name == name)
 
 
 def _callees(name: str) -> set[str]:
     """The names of all kernels that one calls, also through others."""
-    found: set[str] = set()
+    names: set[str] = set()
     waiting = [_found(name).function]
     while waiting:
         function: Any = waiting.pop()
         for called in function.__code__.co_names:
             value = function.__globals__.get(called)
-            if isinstance(value, Kernel) and value.name not in found:
-                found.add(value.name)
+            if isinstance(value, Kernel) and value.name not in names:
+                names.add(value.name)
                 waiting.append(value.function)
-    return found
+    return names
 
 
 def _urgencies(callees: dict[str, set[str]]) -> dict[str, int]:
@@ -205,16 +205,16 @@ def work() -> None:
     threading.Thread(target=listen, daemon=True).start()
     while arrived.acquire():
         name, key = json.loads(tasks.pop(0))
-        found = _found(name)
+        target = _found(name)
         try:
-            if isinstance(found, Kernel):
-                found.compile(as_tuples(key))
+            if isinstance(target, Kernel):
+                target.compile(as_tuples(key))
             else:
-                found.load()
-            told = "done"
+                target.load()
+            outcome = "done"
         except Exception as error:  # a rehearsal may see types that compiled code never does
-            told = type(error).__name__
-        print(told, flush=True)
+            outcome = type(error).__name__
+        print(outcome, flush=True)
 
 
 if __name__ == "__main__":
