@@ -66,9 +66,9 @@ from crestline.operators.records import new_ids
 from crestline.operators.reporting import PORTION, Reporting
 from crestline.types import Bools, Floats, Ints
 
-#: A band's narrowest window is not narrower than its widest by more than this.
+#: The widest window of a band is at most this many times its narrowest.
 _SPREAD = 4
-#: A pane that two queries have in common is not shorter than the shorter one's by more than this.
+#: The shorter pane of two queries is at most this many times their common pane.
 _FINENESS = 8
 
 
@@ -93,10 +93,10 @@ class SharedTopK(Reporting):
         #: By number; those that were removed are None.
         self.specs = list(specs)
         self.agenda = agenda
-        #: All moments that the agenda may pick are multiples of it.
+        #: All moments that the agenda may pick are multiples of this.
         self._unit = gcd(*(spec.frequency or 0 for spec in self.live))
         self._bands: list[Band] = []
-        self._ids: Ints | None = None  # those that are kept, once they have been collected
+        self._ids: Ints | None = None  # the kept ids, once they have been collected
         self.seen = 0
 
     @property
@@ -107,7 +107,7 @@ class SharedTopK(Reporting):
     # -- queries ------------------------------------------------------------------------------
 
     def _place(self, number: int, spec: QuerySpec) -> None:
-        """Let a band answer the query: one of about the same width, or a new one."""
+        """Assign the query to a band of about the same width, or to a new one."""
         pane = self._pane_of(spec)
         for band in self._bands:
             if _alike(band, spec) and _commensurable(band.slide, pane):
@@ -132,7 +132,7 @@ class SharedTopK(Reporting):
             raise CrestlineError(f"windows up to {first.closed_until} have been reported")
         self.specs.append(spec)
         if spec.frequency is not None:
-            # From the next plan on, others are answered at other moments too.
+            # The next plan answers other queries at other moments too.
             self._unit = gcd(self._unit, spec.frequency, spec.since if spec.since > LONG_AGO else 0)
             for band in self._bands:
                 band.be_ready_for(self._unit)

@@ -1,4 +1,5 @@
-"""Several queries in words and numbers: who shares what with whom, when, and what that saves."""
+"""Several queries in words and numbers: which share a structure, when they run, and what that
+saves."""
 
 from __future__ import annotations
 
@@ -14,20 +15,20 @@ from crestline.planner.timeline import timeline
 from crestline.planner.words import duration, per_minute
 from crestline.sharing import PLANS, ExecutionPlan
 
-#: Beyond this many queries only what they share is told, not each of them.
+#: With more queries than this, only what they share is described, not each of them.
 _MOST = 12
 _LONGEST_LIST = 8
 
 
 def execution_plans(shared: SharedPlan) -> dict[str, ExecutionPlan]:
-    """What each plan would do with the queries that have FREQUENCY; none if there are none."""
+    """Return what each plan would do with the queries that have FREQUENCY, if there are any."""
     if not shared.scheduled:
         return {}
     return {name: make(shared.demands) for name, make in PLANS.items()}
 
 
 def facts_by_query(queries: Mapping[str, Query]) -> dict[str, QueryFacts]:
-    """What is said of every query: alone, and with whom it shares what."""
+    """Return the facts of every query, alone and as a member of its bundle."""
     by_name = {}
     for bundle in arrange(queries):
         together = _bundle_facts(bundle)
@@ -65,8 +66,8 @@ def _bundle_facts(bundle: Bundle) -> dict[str, Any] | None:
 
 
 def blocks(queries: Mapping[str, Query], width: int) -> list[Block]:
-    """The plan of one query, or of several: that of each, then what they share. Drawings are up to
-    ``width`` characters wide."""
+    """Describe each query, then what several queries share. Drawings are up to ``width`` characters
+    wide."""
     bundles = arrange(queries)
     sections = []
     if len(queries) <= _MOST:

@@ -1,4 +1,4 @@
-"""What is said of a plan: for programs (``QueryFacts``) and for people (``Block``)."""
+"""The facts of a plan: for programs (``QueryFacts``) and for people (``Block``)."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class QueryFacts:
     frequency_us: int | None
     #: The options of the algorithm.
     options: dict[str, Any]
-    #: Of an approximate answer: the bound of its error, and for which streams that holds.
+    #: For an approximate answer: the bound of its error, and the streams for which it holds.
     approximation: dict[str, Any]
     #: The queries that share its structure.
     shares_with: list[str] = field(default_factory=list)
@@ -133,7 +133,7 @@ def facts(plan: QueryPlan, name: str | None = None, **sharing: Any) -> QueryFact
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Names with what is said of them, a line each, and perhaps a drawing in characters."""
+    """Names and descriptions, one line each, and perhaps a drawing in characters."""
 
     lines: list[tuple[str, str]]
     drawing: str | None = None

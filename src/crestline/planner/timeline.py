@@ -1,4 +1,4 @@
-"""An execution plan as text: who is computed when, over one cycle.
+"""An execution plan as text: which queries are computed when, over one cycle.
 
 >>> from crestline.sharing import PLANS, Demand
 >>> plan = PLANS["DP"]([Demand("a", 2, 3), Demand("b", 3, 4), Demand("c", 5, 5)])
@@ -17,11 +17,11 @@ from math import gcd
 from crestline.sharing import Execution, ExecutionPlan
 
 _FEWEST_COLUMNS = 24
-#: Lines beyond these are only counted.
+#: Further lines are only counted.
 _MOST_LINES = 24
 _LONGEST_NAMES = 28
 _ONE, _SEVERAL = "x", "#"
-#: What a step of the axis may be of the time that all executions are multiples of.
+#: Steps of the axis, in multiples of the unit that divides the times of all executions.
 _STEPS = [m * 60**e for e in range(8) for m in (1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 30)]
 
 
@@ -119,7 +119,7 @@ def _axis(
     columns: int,
     unit: Callable[[int], str],
 ) -> str:
-    """Times at the finest steps that there is room for, and always the ends."""
+    """Return the times at the finest steps that fit, and always the ends."""
     for times in ticks(moments, span, columns):
         if (row := _written([(column(t), unit(t)) for t in times], columns)) is not None:
             return row

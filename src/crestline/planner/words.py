@@ -20,7 +20,7 @@ _UNITS = (
 
 
 def duration(microseconds: int) -> str:
-    """The shortest exact way to say it.
+    """Write a duration in the shortest exact way.
 
     >>> duration(90_000_000), duration(7_200_000_000), duration(0)
     ('90 s', '2 h', '0 s')
@@ -34,7 +34,7 @@ def duration(microseconds: int) -> str:
 
 
 def per_minute(cost: Fraction) -> str:
-    """A cost for each microsecond, by the minute.
+    """Write a cost per microsecond as a cost per minute.
 
     >>> per_minute(Fraction(9, 4 * 60_000_000))
     '2.25'
@@ -80,7 +80,7 @@ _SEMANTICS = {
 
 
 def columns_text(query: Query) -> str | None:
-    """What ``*`` stands for; None of a query that names its columns."""
+    """Return what ``*`` stands for; None for a query that names its columns."""
     if query.star is None:
         return None
     added = "".join(f", {item.name}" for item in query.select)
@@ -88,7 +88,7 @@ def columns_text(query: Query) -> str | None:
 
 
 def semantics_text(query: Query) -> str | None:
-    """What is asked of an uncertain stream, in words; None of a certain one."""
+    """Describe the semantics of a query on an uncertain stream; None for certain streams."""
     clause = query.probability
     if clause is None:
         return None
@@ -102,7 +102,7 @@ def semantics_text(query: Query) -> str | None:
 
 
 def rules_text(query: Query) -> str | None:
-    """Which records of an uncertain stream exclude one another; None of a certain one."""
+    """Describe which uncertain records exclude one another; None for certain streams."""
     if query.probability is None:
         return None
     if query.probability.exclusive_by is None:
@@ -115,7 +115,7 @@ def rules_text(query: Query) -> str | None:
 
 
 def combined_text(query: Query) -> str | None:
-    """What is combined, and across which streams; None of a query without COMBINE."""
+    """Describe what is combined across which streams; None for a query without COMBINE."""
     combine, names = query.combine, query.known_streams
     if combine is None:
         return None
@@ -130,7 +130,7 @@ def combined_text(query: Query) -> str | None:
 
 
 def upper_text(query: Query) -> str | None:
-    """What the upper bounds rest on, or why there are none; None of a query without COMBINE."""
+    """Describe what the upper bounds rest on, or why there are none; None without COMBINE."""
     combine = query.combine
     if combine is None:
         return None
@@ -151,7 +151,7 @@ _WHOLE = "the whole window"
 
 
 def kept_text(plan: QueryPlan, operator: Operator) -> tuple[str, str | None]:
-    """What is kept, and of an uncertain stream why no less, or why that is enough."""
+    """Describe what is kept; for an uncertain stream also why no less, or why that is enough."""
     clause, keeps = plan.query.probability, plan.algorithm.keeps
     if clause is None:
         return keeps, None
@@ -162,7 +162,7 @@ def kept_text(plan: QueryPlan, operator: Operator) -> tuple[str, str | None]:
 
 
 def emitted_text(query: Query) -> str:
-    """Which rows come out."""
+    """Describe which rows are reported."""
     if query.emit == "SNAPSHOTS":
         whole = "top k" if query.probability is None else "answer"
         return f"the whole {whole} each time"
@@ -174,7 +174,7 @@ def emitted_text(query: Query) -> str:
 
 
 def late_text(query: Query) -> str:
-    """What becomes of records that are out of order."""
+    """Describe what happens to records that are out of order."""
     if query.lateness is None:
         return (
             "in a bounded run every record counts, in any order; in one that follows, those out of"

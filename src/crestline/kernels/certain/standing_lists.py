@@ -33,7 +33,7 @@ from crestline.types import Floats, Ints
 def place(
     table: Ints, of: int, scores: Floats, ints: Ints, q: int, score: float, number: int
 ) -> int:
-    """How many records of the list rank before such a record."""
+    """Count the records of the list that rank before such a record."""
     start = table[q, of + START]
     low, high = 0, table[q, of + SIZE]
     while low < high:
@@ -110,12 +110,12 @@ def _drop_dominated_by(table: Ints, of: int, scores: Floats, ints: Ints, q: int,
 def _prune(
     table: Ints, of: int, scores: Floats, ints: Ints, q: int, rows: int, latest: Ints
 ) -> None:
-    """Relaxed: drop what k later records that rank before it dominate."""
+    """Relaxed: drop records that k later ones, which rank before them, dominate."""
     start, size = table[q, of + START], table[q, of + SIZE]
     first = min(table[q, K], size)
     for i in range(first):
         latest[i] = ints[NUMBER, start + i]
-    latest[:first].sort()  # what is sorted is a heap
+    latest[:first].sort()  # a sorted list is a heap
     stay = start + first
     for i in range(start + first, start + size):
         number = ints[NUMBER, i]
@@ -132,7 +132,7 @@ def tidy(
     table: Ints, values: Floats, of: int, scores: Floats, ints: Ints, q: int, kind: int, rank: int,
     gamma: float, most: int, rows: int, latest: Ints,
 ) -> None:  # fmt: skip
-    """After a record was put at ``rank``: drop what the kind of list drops."""
+    """After a record was put at ``rank``: drop what this kind of list drops."""
     limit = BAND_LIMIT if of == BAND else FILTER_LIMIT
     k = table[q, K]
     if kind == STRICT:

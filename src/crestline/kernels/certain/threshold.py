@@ -1,7 +1,7 @@
-"""PA's threshold as a gate: which records get into a probable band at all.
+"""PA's threshold as a gate: which records enter a probable band at all.
 
-The gate plays through what the band does with the scores alone, so that a record without a chance
-is passed over with one comparison and never copied. See ``crestline.certain.pa``.
+The gate repeats the steps of the band with scores alone. So a record without a chance costs one
+comparison and is never copied. See ``crestline.certain.pa``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from crestline.types import Floats, Ints
 
 
 class GateRule(NamedTuple):
-    """The band that a gate stands before: its k, its window, its candidates."""
+    """The band behind a gate: its k, its window, its candidates."""
 
     k: int
     width: int
@@ -72,7 +72,7 @@ def _pass_gate(
                     listed[stay], born[stay] = listed[i], born[i]
                     oldest = min(oldest, born[i])
                     stay += 1
-            # One loss after the other, as in the band.
+            # Handle losses one after the other, as in the band.
             for left in range(listed_before - 1, stay - 1, -1):
                 size = stay
                 if size < 2:

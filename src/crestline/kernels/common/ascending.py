@@ -40,7 +40,7 @@ def ascending(keys: Floats | Ints) -> Ints:
 
 @kernel
 def put_ascending(numbers: Ints, count: int, into: Ints) -> None:
-    """Write so many numbers into another array, in their order."""
+    """Write this many numbers into another array, in ascending order."""
     order = ascending(numbers[:count])
     for j in range(count):
         into[j] = numbers[order[j]]

@@ -115,16 +115,18 @@ def diff_uncertain_snapshots(
     probability: Floats,
     first: Ints,
 ) -> tuple[Ints, Ints, Ints]:
-    """As ``diff_snapshots``, where a record may stand several times in a snapshot and comes with a
-    probability: the n-th time that it stands there is followed to the n-th time in the next, and a
-    probability that changed is a move even if the rank stayed.
+    """As ``diff_snapshots``, for snapshots that may hold a record several times, with
+    probabilities.
 
-    ``id`` and ``probability`` are of all *entries*: first those that are shown, partition after
-    partition, then those of the snapshots, in which ``offset`` says where each begins. ``first`` is
+    The n-th entry of a record is compared with its n-th entry in the next snapshot. A changed
+    probability is a move, even if the rank is the same.
+
+    ``id`` and ``probability`` are those of all *entries*: first the shown ones, partition after
+    partition, then those of the snapshots, where ``offset`` gives the start of each. ``first`` is
     zeroed room for every id.
 
     Returns columns of (at, partition, change, rank, previous rank, entry), and what is shown now:
-    where each partition's begins, and the entries.
+    the start of each partition, and the entries.
     """
     partitions = len(shown_from) - 1
     table = np.empty((6, 1024), np.int64)
@@ -153,7 +155,7 @@ def diff_uncertain_snapshots(
                     table = _write(table, filled, moment, p, change, rank, previous, entry)
                     filled += 1
             for entry in range(low, high):
-                # What was not followed still waits; the first of several is asked before it goes.
+                # Entries that were not matched have left; the first of several leaves first.
                 if first[id[entry]] == entry + 1:
                     table = _write(table, filled, moment, p, LEAVE, 0, entry - low + 1, entry)
                     filled += 1

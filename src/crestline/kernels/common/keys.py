@@ -1,7 +1,7 @@
-"""Texts as numbers: two halves of a key that is equal for equal texts only, and how they begin.
+"""Texts as numbers: a key that is equal only for equal texts, and the beginning of the text.
 
-The key is a hash of 128 bits: that two of a billion texts have the same one has a probability of
-about 10 ** -21.
+The key is a hash of 128 bits, in two halves. The probability that two of a billion texts have the
+same key is about 10 ** -21.
 """
 
 from __future__ import annotations

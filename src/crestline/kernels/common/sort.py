@@ -31,7 +31,7 @@ def sort_records(records: Ints, count: int, spare: Ints, scores: Floats, ties: I
 
 @kernel
 def sort_runs(order: Ints, starts: Ints, longest: int, scores: Floats, ties: Ints) -> None:
-    """Sort, in place and best first, each of the runs of ``order`` that is no longer than that."""
+    """Sort in place, best first, each run of ``order`` that is not longer than the limit."""
     spare = np.empty(longest, np.int64)
     for r in range(len(starts) - 1):
         begin, end = starts[r], starts[r + 1]

@@ -73,8 +73,8 @@ class _Cache(NullCache):  # type: ignore[misc]
 class KernelDispatcher(Dispatcher):  # type: ignore[misc]
     """A kernel that never compiles by itself: ``tiers`` decides when.
 
-    numba would compile a kernel once more for each constant that another passes to it: one of ours
-    had twelve versions.
+    numba compiles a kernel once more for each constant that a caller passes to it. One of ours had
+    twelve versions.
     """
 
     targetdescr = cpu_target
@@ -88,8 +88,8 @@ class KernelDispatcher(Dispatcher):  # type: ignore[misc]
 
 
 def dispatcher(kernel: str, function: Callable[..., Any], borrows: bool) -> KernelDispatcher:
-    """What numba makes of a function: empty until it is compiled for some types. In one that only
-    borrows arrays, references are not counted."""
+    """Return what numba makes of a function; it is empty until it is compiled for some types. In a
+    function that only borrows arrays, references are not counted."""
     options = {"nopython": True, "nogil": True, "_nrt": not borrows}
     made = KernelDispatcher(function, targetoptions=options)
     made._cache = _Cache(kernel)
@@ -97,7 +97,7 @@ def dispatcher(kernel: str, function: Callable[..., Any], borrows: bool) -> Kern
 
 
 def callback(kernel: str, function: Callable[..., Any], signature: str) -> tuple[Any, int]:
-    """A function behind a pointer, compiled or loaded, and its address."""
+    """Compile or load a function behind a pointer; return it and its address."""
     made = CFunc(function, normalize_signature(signature), locals={}, options={})
     made._cache = _Cache(kernel)
     made.compile()
@@ -124,7 +124,8 @@ def _type(described: Any) -> Any:
 
 
 def _key(signature: Any) -> Key:
-    """The key of numba's types: as ``signature.key`` names it for values of these types."""
+    """Return the key of numba's types: the same as ``signature.key`` gives for values of these
+    types."""
     return tuple(map(_described, getattr(signature, "args", signature)))
 
 

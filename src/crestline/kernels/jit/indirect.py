@@ -28,7 +28,7 @@ def caller_type(signature: str) -> Any:
 
     context = cpu_target.typing_context
     context.refresh()
-    _KEPT.append(call)  # numba itself remembers it only as long as somebody else does
+    _KEPT.append(call)  # numba holds only a weak reference
     return context.resolve_value_type(call)
 
 

@@ -1,13 +1,13 @@
-"""Where compiled kernels are kept, and under which names.
+"""The files that hold compiled kernels, and their names.
 
-A kernel's code is one file for each combination of argument types. Its name holds a stamp of the
-kernel's text and of all that it calls, so code is never older than its source; what else code
-depends on (processor, Python, numba) is part of the name too. Files are written whole or not at
-all, so processes need no index that they could spoil for one another.
+The code of a kernel is one file for each combination of argument types. Its name holds a stamp of
+the kernel's text and of everything it calls, so code is never older than its source. Whatever else
+code depends on (processor, Python, numba) is part of the name too. Files are written whole or not
+at all, so processes share no index.
 
-Code is looked for in every folder of ``folders`` and written to the first that can be: the folder
-that ``CRESTLINE_CACHE_DIR`` (or ``NUMBA_CACHE_DIR``) names, or else the installed package itself;
-the user's cache; a private folder among the temporary ones. So an installation that an
+Code is looked for in every folder of ``folders`` and written to the first one that can be written:
+the folder that ``CRESTLINE_CACHE_DIR`` (or ``NUMBA_CACHE_DIR``) names, or else the installed
+package itself; the user's cache; a private temporary folder. So an installation that an
 administrator has warmed serves users who may only read it.
 """
 
@@ -40,7 +40,7 @@ _ENDING = ".kernel"
 
 @cache
 def folders() -> tuple[str, ...]:
-    """Where code may lie, in the order in which it is looked for."""
+    """Return the folders that may hold code, in the order in which they are searched."""
     variables = [os.environ.get(name, "") for name in ("CRESTLINE_CACHE_DIR", "NUMBA_CACHE_DIR")]
     named = [folder for folder in variables if os.path.isabs(folder)]
     usual = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
@@ -57,7 +57,8 @@ def folders() -> tuple[str, ...]:
 
 @cache
 def folder() -> str | None:
-    """Where code is written: the first place that can be; None if there is none."""
+    """Return the folder that code is written to: the first one that can be written; None if there
+    is none."""
     for path in folders():
         try:
             if path == _private():
@@ -82,7 +83,7 @@ def _private() -> str:
 
 
 def is_mine_alone(path: str) -> bool:
-    """Whether nobody else may have put anything into a folder: what lies there will be run."""
+    """Whether only this user can have written to a folder: code from it will be run."""
     status = os.lstat(path)
     return (
         stat.S_ISDIR(status.st_mode)
@@ -93,7 +94,7 @@ def is_mine_alone(path: str) -> bool:
 
 @cache
 def edition() -> str:
-    """Names the processor, the Python and the numba that code was compiled for and by."""
+    """Return a stamp of the processor, the Python and the numba that code was compiled for."""
     processor = os.uname().machine
     with suppress(OSError), open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
         lines = dict(line.split(":", 1) for line in file.read().split("\n\n")[0].splitlines())
@@ -105,7 +106,7 @@ def edition() -> str:
 
 @cache
 def stamp(module: str) -> str:
-    """Names the text of a module of kernels and of those that it imports."""
+    """Return a stamp of the text of a module of kernels and of the modules that it imports."""
     texts = []
     waiting, seen = (
         [module],
@@ -125,7 +126,7 @@ def stamp(module: str) -> str:
 
 def source(module: str) -> str:
     """The text of a module, also if it lies in an archive."""
-    spec = find_spec(module)  # which does not import it: the compiler's module brings numba
+    spec = find_spec(module)  # does not import it: the compiler's module would load numba
     return str(spec.loader.get_source(module))  # type: ignore[union-attr]
 
 
@@ -148,7 +149,7 @@ def find(kernel: str, key: object) -> str | None:
 
 
 def write(kernel: str, key: object, code: bytes) -> None:
-    """Keep code, if there is a place for it."""
+    """Write code to the cache, if there is a folder for it."""
     place = folder()
     if place is None:
         return
@@ -161,7 +162,7 @@ def write(kernel: str, key: object, code: bytes) -> None:
 
 
 def _remove_older(place: Path, name: str) -> None:
-    """Remove what a kernel's earlier text was compiled to; only where one version is installed."""
+    """Remove the code of earlier texts of a kernel, in a folder that serves one version only."""
     if place.name != "__pycache__":
         return
     module, kernel, current, *_ = name.split(".")
@@ -192,12 +193,12 @@ def _note(of: str) -> str:
 
 
 def is_noted(of: str) -> bool:
-    """Whether ``note`` was called for the same, with the kernels as they are."""
+    """Whether ``note`` was called with the same text, for the present kernels."""
     return any(os.path.exists(os.path.join(place, _note(of))) for place in folders())
 
 
 def note(of: str) -> None:
-    """Remember that everything for something is compiled."""
+    """Remember that everything for this purpose is compiled."""
     place = folder()
     if place is not None:
         with suppress(OSError):
@@ -207,7 +208,7 @@ def note(of: str) -> None:
 
 @contextmanager
 def compiling() -> Iterator[None]:
-    """Let one process of all that share a folder compile at a time; the others wait."""
+    """Let only one of the processes that share a folder compile; the others wait."""
     place = folder()
     if place is None:
         yield
