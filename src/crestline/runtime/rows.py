@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from crestline.core import sound
+from crestline.core.order import oriented
 from crestline.core.snapshots import Snapshots, regrouped
 from crestline.core.tables import plain_type
 from crestline.core.window import RangeWindow, RowsWindow, Window, counts_rows
@@ -185,9 +186,7 @@ class RowBuilder:
         for name, role in self._selected.items():
             columns[name] = kept.column(role).take(id)
         score = np.asarray(kept.column(Number.SCORE).to_numpy())[id]
-        order_by = self._query.order_by
-        descending = not order_by or order_by[0].descending
-        columns["score"] = pa.array(score if descending else 0.0 - score)
+        columns["score"] = pa.array(oriented(score, self._query.descending))
         return columns
 
     def _starts(self, end: Ints, query: Ints | None) -> pa.Array:
