@@ -32,7 +32,7 @@ from crestline.core.window import RangeWindow, RowsWindow, UnboundedWindow, Wind
 from crestline.language import Query
 from crestline.planner.catalogue import reports_every_arrival
 from crestline.planner.plan import Plan, harmonic, plan, width_of
-from crestline.sharing import PLANS, Demand, ExecutionPlan, Schedule, SharedAgenda
+from crestline.sharing import Demand, Schedule, SharedAgenda
 from crestline.uncertain.semantics import meaning_of
 from crestline.uncertain.shared import SharedWorlds
 
@@ -97,11 +97,6 @@ class SharedPlan:
     def method(self) -> str | None:
         """The name of their execution plan; None if no query has FREQUENCY."""
         return next((query.using or "DP" for query in self.scheduled.values()), None)
-
-    def execution_plan(self, method: str | None = None) -> ExecutionPlan | None:
-        """Return when queries with FREQUENCY are computed, by their plan or by the named one."""
-        name = (method or self.method or "").upper()
-        return PLANS[name](self.demands) if name else None
 
     @property
     def demands(self) -> list[Demand]:

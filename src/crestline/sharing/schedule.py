@@ -124,10 +124,6 @@ class Schedule:
         """The plan for the present queries; it may begin only at the end of the present cycle."""
         return self._era.plan if self._end is None else self._next().plan
 
-    def plan_at(self, time: int) -> ExecutionPlan:
-        """Return the plan that runs at ``time``."""
-        return self._era.plan if self._end is None or time < self._end else self._next().plan
-
     @property
     def last_change(self) -> int:
         """When a query was last added or removed; the next change must not be earlier."""
