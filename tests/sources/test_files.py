@@ -267,12 +267,6 @@ def test_a_list_of_mixed_files(tmp_path: Path) -> None:
         answer(paths)
 
 
-@pytest.mark.parametrize("place", ["s3://bucket/x.parquet", "gs://b/*.csv", "https://host/x.csv"])
-def test_object_stores_are_not_read_yet(place: str) -> None:
-    with pytest.raises(SourceError, match="not read yet: copy it here first"):
-        answer(place)
-
-
 def test_what_is_not_there_is_told_with_what_is(tmp_path: Path) -> None:
     for path, told in [
         ("trades.csv", "there is no file or folder .*trades.csv: did you mean .*trade.csv?"),

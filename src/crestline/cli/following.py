@@ -21,7 +21,7 @@ from crestline.cli.output import write_fully
 from crestline.cli.parts import Parts, parts_of
 from crestline.cli.plain import json_lines, tab_header, tab_lines
 from crestline.cli.summary import QuerySummary, RunSummary
-from crestline.core.errors import SourceError
+from crestline.core.errors import SourceError, UnreachableError
 from crestline.core.unfinished import files
 from crestline.local import BoundedRun
 from crestline.planner import plan
@@ -198,6 +198,8 @@ def _wait_for_the_first(path: str, stream: str, following: Following, quiet: boo
             try:
                 wait_for_files(path, stream, 2 * _GLANCE if announced else 0)
                 return not stop_requested()
+            except UnreachableError:
+                raise
             except SourceError:
                 if not announced and not quiet:
                     print(f"waiting for the first file in {path} ...", file=sys.stderr, flush=True)

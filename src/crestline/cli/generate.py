@@ -108,6 +108,9 @@ def generate(
         return
     if rows is None or out is None:
         raise Misuse("say how many records and where to: --rows 100k --out trades.parquet")
+    from crestline.cli.places import check_is_here
+
+    check_is_here("--out", out)
     total = count(rows, "--rows")
     options = {
         name: number(value, f"--set {name}")

@@ -7,7 +7,6 @@ is made from.
 
 from __future__ import annotations
 
-import fnmatch
 import glob
 import os
 from collections.abc import Mapping, Sequence
@@ -30,6 +29,12 @@ def check_run(
     request: Request, follow: bool, checkpoint: str | None, query_file: str | None
 ) -> None:
     """Raise Misuse if a run would replace a file that it reads, or add one to its streams."""
+    for option, place in (
+        ("--out", request.out),
+        ("--rejects", request.rejects),
+        ("--checkpoint", checkpoint),
+    ):
+        check_is_here(option, place)
     outputs: list[Named] = []
     for option, place, names in (
         ("--out", request.out, list(request.queries)),
@@ -56,6 +61,17 @@ def check_run(
         outputs.append(("--checkpoint", note))
     reads = [] if query_file in (None, "-") else [("--query", Path(query_file or ""))]
     check_places(request.streams, outputs, reads)
+
+
+def check_is_here(option: str, place: str | None) -> None:
+    """Raise Misuse if an output is an address: only streams are read from beyond this disk."""
+    from crestline.sources import stores
+
+    if place is not None and (stores.is_remote(place) or place.lower().startswith("file://")):
+        scheme = place.partition("://")[0]
+        raise Misuse(
+            f"{option} writes on this disk, not to {scheme}://: name a path, and copy it from there"
+        )
 
 
 def check_places(
@@ -89,6 +105,11 @@ def is_read(path: str, file: Path) -> bool:
     >>> is_read("day/*.csv", Path("day/top.csv")), is_read("day/*.csv", Path("day/top.jsonl"))
     (True, False)
     """
+    from crestline.sources import stores
+
+    path = stores.local_path(path)
+    if stores.is_remote(path):
+        return False
     if file.exists():
         return any(_identity(file) == _identity(each) for each in [path, *_files_of(path)])
     name = Path(os.path.realpath(file))
@@ -100,7 +121,7 @@ def is_read(path: str, file: Path) -> bool:
     parts = Path(path).parts
     plain = next((i for i, part in enumerate(parts) if glob.has_magic(part)), len(parts))
     start = Path(os.path.realpath(os.path.join(".", *parts[:plain]))).parts
-    return _matches((*start, *(parts[plain:] or ["**"])), name.parts)
+    return stores.matches((*start, *(parts[plain:] or ["**"])), name.parts)
 
 
 def _files_of(path: str) -> list[str]:
@@ -122,13 +143,4 @@ def _identity(path: str | Path) -> tuple[object, ...]:
     return status.st_dev, status.st_ino
 
 
-def _matches(pattern: Sequence[str], parts: Sequence[str]) -> bool:
-    """Tell whether a glob matches the path, part by part; ``**`` is any number of folders."""
-    if not pattern or not parts:
-        return not parts and all(part == "**" for part in pattern)
-    if pattern[0] == "**":
-        return _matches(pattern[1:], parts) or _matches(pattern, parts[1:])
-    return fnmatch.fnmatchcase(parts[0], pattern[0]) and _matches(pattern[1:], parts[1:])
-
-
-__all__ = ["check_places", "check_run", "is_read"]
+__all__ = ["check_is_here", "check_places", "check_run", "is_read"]

@@ -27,8 +27,9 @@ def run(
         typer.Option(
             "--stream", "-s", metavar="NAME=PATH",
             help="The data of a stream: a file, a folder (also hive-partitioned) or a 'glob*' of"
-            " parquet, csv or json lines, also compressed (.gz, .zst, .bz2, .xz). - is stdin."
-            " Repeat it for several streams.",
+            " parquet, csv or json lines, also compressed (.gz, .zst, .bz2, .xz), on this disk or"
+            " at s3://, gs://, abfs://, hdfs:// or https://. - is stdin. Repeat it for several"
+            " streams.",
         ),
     ] = None,
     encoding: Annotated[
@@ -152,7 +153,12 @@ def run(
     --checkpoint every row is in the parts exactly once, whatever happens.
     Ctrl-C ends the run with exit code 0. A file is read as soon as it is seen:
     write new files under a name that begins with a dot, and rename them when
-    they are complete.
+    they are complete. Files at s3:// and other addresses do not grow: a folder
+    there is followed, and a single file is read once.
+
+    Credentials for addresses come from the environment, such as
+    AWS_ACCESS_KEY_ID, AWS_PROFILE or GOOGLE_APPLICATION_CREDENTIALS, never from
+    the address. Results are written on this disk.
 
     \b
     [bold]Examples[/]
@@ -161,6 +167,7 @@ def run(
       echo 'SELECT TOP 3 id FROM s [ROWS 1000 SLIDE 100] ORDER BY x DESC' |
         crestline run - -s s=scores.jsonl --engine local --json --out top.jsonl
       gunzip -c day.csv.gz | crestline run --query top.sql -s trades=-
+      crestline run --query top.sql -s 'trades=s3://bucket/day=*/*.parquet'
       crestline run --query top.sql -s trades=incoming/ --follow
       crestline run --query top.sql -s trades=trades.jsonl --follow
       crestline run --query top.sql -s trades=incoming/ --follow \\

@@ -61,6 +61,10 @@ class SourceError(CrestlineError):
     """Input that cannot be read: no such file or column, a type that does not fit."""
 
 
+class UnreachableError(SourceError):
+    """A path beyond this disk that cannot be asked for: no answer, no permission, no such store."""
+
+
 class RecordError(CrestlineError):
     """The first bad record of a strict run; ``row`` is None where several are bad together."""
 

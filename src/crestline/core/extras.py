@@ -13,6 +13,8 @@ from crestline.core.errors import MissingExtraError
 
 #: The extra that installs a package.
 _EXTRAS = {
+    "aiohttp": "stores",
+    "fsspec": "stores",
     "matplotlib": "plot",
     "pandas": "spark",
     "polars": "bench",

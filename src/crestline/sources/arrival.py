@@ -5,19 +5,23 @@ from __future__ import annotations
 import os
 import time
 
-from crestline.core.errors import SourceError
+from crestline.core.errors import SourceError, UnreachableError
+from crestline.sources import stores
 from crestline.sources.files import find_files
 
 
 def wait_for_files(path: str | os.PathLike[str], stream: str, patience: float) -> list[str]:
-    """The files of a path, once one is not empty; SourceError after ``patience`` seconds."""
+    """The files of a path, once one is not empty; SourceError after ``patience`` seconds,
+    and at once where no waiting helps."""
     deadline = time.monotonic() + patience
     while True:
         try:
-            files = find_files(os.path.abspath(path), stream)
-            if any(os.path.getsize(file) for file in files):
+            files = find_files(stores.absolute(os.fspath(path)), stream)
+            if any(stores.size(file) for file in files):
                 return files
             raise SourceError(f"stream {stream!r}: {path} holds only empty files so far")
+        except UnreachableError:
+            raise
         except (SourceError, FileNotFoundError) as error:
             left = deadline - time.monotonic()
             if left <= 0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 
@@ -18,6 +18,18 @@ from crestline.sources.horizon import earliest_in, horizons, unknown
 BATCH_ROWS = 1 << 20
 #: Yields tables or batches with at least the named columns.
 Read = Callable[[list[str]], Iterator[Any]]
+
+
+class Piece(Protocol):
+    """A part of a stream's files. Any process can open it: it holds plain values only."""
+
+    #: The number of its file in the stream.
+    file: int
+    #: About how many bytes are to be read.
+    weight: int
+
+    def open(self) -> Source:
+        """The records of this piece."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +53,10 @@ class Source:
     notes: Mapping[str, str] = field(default_factory=dict)
     #: The columns whose values are in the names of folders only.
     spelled: Sequence[str] = ()
+    #: The pieces of a stream of files, in the order of the stream. None: it has no files.
+    pieces: Callable[[], list[Piece]] | None = None
+    #: Called after the last batch: how many lines of text were read, without headers.
+    lines: Callable[[], int] = int
 
     def notes_of(self, columns: Iterable[str]) -> list[str]:
         """The sentences on these columns."""

@@ -1,7 +1,8 @@
 """Copies of text that DuckDB cannot read in place, in a temporary folder.
 
 DuckDB reads UTF-8, plain or compressed by gzip or zstd. Files of other encodings and compressions,
-json after a byte order mark, and standard input are copied first, a piece at a time.
+json after a byte order mark, files beyond this disk and standard input are copied first, a piece at
+a time.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import Any
 import pyarrow as pa
 
 from crestline.core.errors import SourceError
+from crestline.sources import stores
 from crestline.sources.base import unreadable
 from crestline.sources.endings import COMPRESSIONS, compression
 
@@ -59,11 +61,41 @@ class Copies:
     scratch: Scratch | None
 
 
+def fetched(files: list[str], stream: str) -> Copies:
+    """The files, or copies of those that are beyond this disk."""
+    if not any(map(stores.is_remote, files)):
+        return Copies(files, None)
+    scratch = Scratch()
+    targets = {
+        file: _target(scratch, f"fetched-{number}", file) if stores.is_remote(file) else file
+        for number, file in enumerate(files)
+    }
+
+    def fetch(file: str) -> str:
+        if stores.is_remote(file):
+            stores.fetch(file, targets[file])
+        return targets[file]
+
+    try:
+        return Copies(stores.together(fetch, files), scratch)
+    except OSError as error:  # of this disk
+        raise SourceError(f"stream {stream!r} cannot be copied: {error}") from None
+
+
+def _target(scratch: Scratch, folder: str, file: str) -> str:
+    """Where a copy goes. Folders that name columns and values stay part of the path."""
+    folders = [part for part in file.split(os.sep)[:-1] if "=" in part]
+    path = os.path.join(scratch.path, folder, *folders)
+    os.makedirs(path)
+    return os.path.join(path, os.path.basename(file))
+
+
 def readable(files: list[str], stream: str, encoding: str | None, *, marked: bool) -> Copies:
     """The files, or copies that DuckDB reads. Only ``marked`` ones may have a byte order mark."""
-    scratch: Scratch | None = None
+    here = fetched(files, stream)
+    scratch = here.scratch
     copies = []
-    for number, file in enumerate(files):
+    for number, (name, file) in enumerate(zip(files, here.files, strict=True)):
         try:
             with _opened(file) as opened:
                 start = opened.read(_START)
@@ -72,22 +104,18 @@ def readable(files: list[str], stream: str, encoding: str | None, *, marked: boo
                 spelled = encoding or "utf-16"
             mark = not marked and start.startswith(codecs.BOM_UTF8)
             if spelled is None and marked:
-                _check_header(start, file, stream)
+                _check_header(start, name, stream)
             if spelled is None and not mark and compression(file) in ("", *_BY_DUCKDB):
                 copies.append(file)
                 continue
             scratch = scratch or Scratch()
-            # Folders that name columns and values stay part of the path.
-            folders = [part for part in file.split(os.sep)[:-1] if "=" in part]
-            folder = os.path.join(scratch.path, str(number), *folders)
-            os.makedirs(folder)
-            name = os.path.basename(file[: len(file) - len(compression(file))])
-            copies.append(os.path.join(folder, name))
+            plain = name[: len(name) - len(compression(name))]
+            copies.append(_target(scratch, str(number), plain))
             _copy(file, copies[-1], spelled)
         except UnicodeError as error:
-            raise SourceError(f"stream {stream!r}: {file} is not {spelled} text: {error}") from None
+            raise SourceError(f"stream {stream!r}: {name} is not {spelled} text: {error}") from None
         except _BROKEN as error:
-            raise unreadable(stream, error, file) from None
+            raise unreadable(stream, error, name) from None
     return Copies(copies, scratch)
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from crestline.core.errors import SourceError
+from crestline.sources import stores
 from crestline.sources.base import Source, holding, table_source
 from crestline.sources.copies import StreamPath
 from crestline.sources.endings import FORMATS, TEXT, ending_of
@@ -33,7 +34,8 @@ def path_source(paths: Sequence[str | os.PathLike[str]], stream: str) -> Source:
         from crestline.sources.parquet import parquet_source
 
         return holding(parquet_source(files, stream), paths)
-    files = [file for file in files if os.path.getsize(file)]
+    sizes = stores.together(stores.size, files)
+    files = [file for file, size in zip(files, sizes, strict=True) if size]
     if not files:
         return table_source(pa.table({}))
     from crestline.sources.text import text_source  # DuckDB reads it
@@ -48,13 +50,14 @@ def encoding_of(paths: Iterable[object]) -> str | None:
 
 
 def find_files(path: str, stream: str) -> list[str]:
-    """The files of a path, folder or glob, by name; hidden ones are left out."""
-    if "://" in path:
-        raise SourceError(
-            f"stream {stream!r}: {path} is not on this machine, and object stores and web addresses"
-            " are not read yet: copy it here first, or give what pyarrow.dataset.dataset(...) opens"
-        )
-    if os.path.isdir(path):
+    """The files of a path, folder or glob, by name; hidden ones are left out.
+
+    Those beyond this disk have names that ``crestline.sources.stores`` opens.
+    """
+    path = stores.local_path(path)
+    if stores.is_remote(path):
+        files = stores.find(path)
+    elif os.path.isdir(path):
         files = [str(p) for p in Path(path).rglob("*") if p.is_file()]
         files = [file for file in files if ending_of(file) in FORMATS]
     elif os.path.exists(path):
@@ -75,6 +78,10 @@ def find_files(path: str, stream: str) -> list[str]:
 
 def _nothing_at(path: str) -> str:
     """Why no file was found, and what the path has instead."""
+    if stores.is_remote(path):
+        if os.path.basename(path).startswith((".", "_")):
+            return f"{path} is hidden by its name: rename it so that it begins with a letter"
+        return f"there is no {_KINDS} at {path}"
     if os.path.isdir(path):
         names = sorted(os.listdir(path))
         some = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

@@ -1,7 +1,7 @@
 """Files that grow: the new records since the last portion.
 
 A single text file is followed as ``tail -f`` does: a line is read once it has its line end. In a
-folder or a glob each file is read once, when it is first seen.
+folder or a glob each file is read once, when it is first seen. Files beyond this disk do not grow.
 
 DuckDB infers types from each portion, and a portion may be a single line. So a column of text stays
 text (``007`` is an id, not a number), a record is rejected if a value does not fit the type of the
@@ -19,10 +19,12 @@ from typing import Any, Protocol
 import duckdb
 import pyarrow as pa
 
-from crestline.core.errors import SourceError
+from crestline.core.errors import SourceError, UnreachableError
 from crestline.core.tables import REJECTS
 from crestline.runtime.sql import connect, quoted_names, quoted_text
-from crestline.sources.base import BATCH_ROWS, Source, unreadable
+from crestline.sources import stores
+from crestline.sources.base import BATCH_ROWS, Source, holding, unreadable
+from crestline.sources.copies import fetched
 from crestline.sources.endings import CSV, LINES
 from crestline.sources.files import find_files
 from crestline.sources.opening import source
@@ -52,6 +54,7 @@ def growing(
     path: str, stream: str, scratch: Path, position: dict[str, Any] | None = None
 ) -> Growing:
     """The stream of a path. ``scratch`` is a folder for portions, ``position`` where to go on."""
+    path = stores.local_path(path)
     if grows_by_lines(path):
         return _GrowingFile(path, stream, scratch / "portion", position)
     return _GrowingFolder(path, stream, position)
@@ -63,7 +66,8 @@ def grows_by_lines(path: str) -> bool:
     >>> grows_by_lines("new.jsonl"), grows_by_lines("new.csv.gz"), grows_by_lines("folder/*.csv")
     (True, False, False)
     """
-    if os.path.splitext(path)[1].lower() not in LINES:
+    path = stores.local_path(path)
+    if os.path.splitext(path)[1].lower() not in LINES or stores.is_remote(path):
         return False
     return os.path.isfile(path) or not (os.path.exists(path) or glob.has_magic(path))
 
@@ -175,7 +179,7 @@ class _GrowingFolder:
 
     def more(self) -> Source | None:
         if not self._waiting:
-            self._waiting = sorted(self._new(), key=lambda file: (os.path.getmtime(file), file))
+            self._waiting = self._new()
         while self._waiting:
             file = self._waiting.pop(0)
             self._taken[file] = None
@@ -184,15 +188,24 @@ class _GrowingFolder:
                 return source(file, self._stream)
             csv = ending in CSV
             texts = self._texts.setdefault(csv, _Texts(self._stream, csv, None))
-            return texts.open(file, file, 0)
+            copies = fetched([file], self._stream)
+            return holding(texts.open(copies.files[0], file, 0), copies)
         return None
 
     def _new(self) -> list[str]:
+        """The files that were not taken yet and are not empty, oldest first."""
         try:
             files = find_files(self._path, self._stream)
+        except UnreachableError:
+            raise
         except SourceError:  # all files were removed
             return []
-        return [f for f in files if f not in self._taken and os.path.getsize(f)]
+        files = [file for file in files if file not in self._taken]
+        status = dict(zip(files, stores.together(stores.status, files), strict=True))
+        return sorted(
+            (file for file in files if status[file].size),
+            key=lambda file: (status[file].modified, file),
+        )
 
 
 class _Texts:

@@ -48,8 +48,7 @@ def merged(query: Query, inputs: Mapping[str, Source]) -> Source:
     across = query.combine.across
     sources = {name: opened for name, opened in inputs.items() if opened.schema.names}
     typed = all(opened.typed for opened in sources.values())
-    schemas = {name: opened.schema for name, opened in sources.items()}
-    shared = _Shared.of(schemas, across, typed, _needed(query))
+    shared = shared_columns(query, sources)
 
     def read(columns: list[str]) -> Iterator[pa.Table]:
         chosen = [name for name in shared.schema.names if name in columns and name != across]
@@ -77,6 +76,14 @@ def merged(query: Query, inputs: Mapping[str, Source]) -> Source:
     counts = [opened.rows for opened in sources.values()]
     rows = None if None in counts else sum(count for count in counts if count is not None)
     return Source(shared.schema, typed, read, rows, rejects, horizons)
+
+
+def shared_columns(query: Query, inputs: Mapping[str, Source]) -> SharedColumns:
+    """The columns that the inputs of a query share."""
+    assert query.combine is not None
+    schemas = {name: opened.schema for name, opened in inputs.items()}
+    typed = all(opened.typed for opened in inputs.values())
+    return SharedColumns.of(schemas, query.combine.across, typed, _needed(query))
 
 
 def merging_key(query: Query) -> tuple[object, ...]:
@@ -120,7 +127,7 @@ def _needed(query: Query) -> set[str]:
 
 
 @dataclass(slots=True)
-class _Shared:
+class SharedColumns:
     """The columns that all inputs have, in types that fit all, spelled as in the first input."""
 
     schema: pa.Schema
@@ -129,7 +136,7 @@ class _Shared:
     @classmethod
     def of(
         cls, schemas: Mapping[str, pa.Schema], across: str, typed: bool, needed: set[str]
-    ) -> _Shared:
+    ) -> SharedColumns:
         """Columns that are not shared are left out, or raise SourceError if they are ``needed``."""
         spelled: dict[str, dict[str, str]] = {stream: {} for stream in schemas}
         fields = []
@@ -160,9 +167,15 @@ class _Shared:
         for batch in opened.read(spelled):
             horizon = next(to_come)
             if batch.num_rows:
-                pairs = zip(spelled, columns, strict=True)
-                arrays = [self._cast(batch.column(each), name, stream) for each, name in pairs]
-                yield pa.table(arrays, names=columns), horizon
+                yield self.conformed(stream, batch, columns), horizon
+
+    def conformed(
+        self, stream: str, batch: pa.Table | pa.RecordBatch, columns: Sequence[str]
+    ) -> pa.Table:
+        """The columns of a batch of one input, in the shared spelling and types."""
+        names = self.spelled[stream]
+        arrays = [self._cast(_whole(batch.column(names[n])), n, stream) for n in columns]
+        return pa.table(arrays, names=columns)
 
     def _cast(self, values: pa.ChunkedArray, name: str, stream: str) -> pa.ChunkedArray:
         dtype = self.schema.field(name).type
@@ -176,6 +189,10 @@ class _Shared:
                 f" inputs have in common: it holds {value}"
             )
         return fitting if fitting.type == dtype else fitting.cast(dtype)
+
+
+def _whole(column: pa.Array | pa.ChunkedArray) -> pa.ChunkedArray:
+    return pa.chunked_array([column]) if isinstance(column, pa.Array) else column
 
 
 def _common(name: str, dtypes: Mapping[str, pa.DataType], typed: bool) -> pa.DataType:
@@ -354,4 +371,6 @@ def _interleaved(inputs: Sequence[_Input]) -> Iterator[tuple[pa.Table, Ints]]:
         left = [each for each in left if each.fill()]
 
 
-__all__ = ["merged", "merging_key", "tagged", "tagged_schema"]
+__all__ = [
+    "SharedColumns", "merged", "merging_key", "shared_columns", "tagged", "tagged_schema",
+]  # fmt: skip

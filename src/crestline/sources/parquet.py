@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from crestline.core.errors import SourceError
 from crestline.runtime.fitting import bare_type, wider
-from crestline.sources.base import Source
+from crestline.sources import stores
+from crestline.sources.base import Read, Source
 from crestline.sources.hive import Partitions
 from crestline.sources.horizon import earliest_by_statistics, horizons
 
@@ -20,9 +24,52 @@ from crestline.sources.horizon import earliest_by_statistics, horizons
 PORTION_ROWS = 1 << 18
 
 
+@dataclass(frozen=True, slots=True)
+class ParquetPiece:
+    """Consecutive row groups of one file."""
+
+    stream: str
+    name: str
+    file: int
+    groups: tuple[int, ...]
+    weight: int
+    #: The columns that only the names of its folders spell, and their values.
+    spelled: pa.Schema
+    values: dict[str, Any]
+
+    def open(self) -> Source:
+        parquet = _open_parquet(self.name, self.stream)
+        schema, metadata = parquet.schema_arrow, parquet.metadata
+
+        def read(columns: list[str]) -> Iterator[pa.Table]:
+            # Small portions stay in the caches.
+            for groups in _portions(metadata, self.groups):
+                yield self.table(groups, columns, schema, metadata)
+
+        rows = sum(metadata.row_group(group).num_rows for group in self.groups)
+        schema_with_folders = pa.schema([*schema, *self.spelled])
+        return Source(schema_with_folders, True, _raising(read, self.stream), rows)
+
+    def table(
+        self, groups: Sequence[int], columns: list[str], schema: pa.Schema, metadata: Any
+    ) -> pa.Table:
+        """The needed columns of some row groups."""
+        stored = [name for name in columns if name not in self.spelled.names]
+        texts = [f.name for f in schema if f.name in stored and _worth_encoding(f.type)]
+        # A reader of its own: one reader must not be used by two threads.
+        reader = open_parquet(self.name, metadata=metadata, read_dictionary=texts)
+        with stores.reading(self.name), reader:
+            table = reader.read_row_groups(list(groups), columns=stored, use_threads=False)
+        for field in self.spelled:
+            if field.name in columns:
+                value = pa.scalar(self.values[field.name], field.type)
+                table = table.append_column(field, pa.repeat(value, table.num_rows))
+        return table
+
+
 def parquet_source(files: list[str], stream: str) -> Source:
     """The records of all files, file after file. Columns in the names of folders come last."""
-    opened = [_open_parquet(file, stream) for file in files]
+    opened = stores.together(partial(_open_parquet, stream=stream), files)
     schema = opened[0].schema_arrow
     dtypes: dict[str, dict[str, None]] = {}
     for file, parquet in zip(files, opened, strict=True):
@@ -43,64 +90,73 @@ def parquet_source(files: list[str], stream: str) -> Source:
     }
     partitions = Partitions.of(files).without(schema.names)
     rows = sum(parquet.metadata.num_rows for parquet in opened)
-    portions = [(i, g) for i, parquet in enumerate(opened) for g in _portions(parquet.metadata)]
+    pieces = [
+        ParquetPiece(
+            stream, stores.absolute(file), number, tuple(groups), _weight(parquet.metadata, groups),
+            partitions.schema, partitions.values[number],
+        )
+        for number, (file, parquet) in enumerate(zip(files, opened, strict=True))
+        for groups in _portions(parquet.metadata, range(parquet.metadata.num_row_groups))
+    ]  # fmt: skip
 
     def read(columns: list[str]) -> Iterator[pa.Table]:
-        def task(portion: tuple[int, list[int]]) -> pa.Table:
-            file, groups = portion
-            fields = opened[file].schema_arrow
-            stored = [name for name in columns if name not in partitions.schema.names]
-            texts = [f.name for f in fields if f.name in stored and _worth_encoding(f.type)]
-            # A reader of its own: one reader must not be used by two threads.
-            reader = pq.ParquetFile(files[file], metadata=opened[file].metadata,
-                                    read_dictionary=texts)  # fmt: skip
-            with reader:
-                table = reader.read_row_groups(groups, columns=stored, use_threads=False)
-            return _with_partitions(table, columns, partitions, file)
+        def task(piece: ParquetPiece) -> pa.Table:
+            parquet = opened[piece.file]
+            return piece.table(piece.groups, columns, parquet.schema_arrow, parquet.metadata)
 
-        try:
-            yield from _ahead(task, portions)
-        except (OSError, pa.ArrowException) as error:
-            raise SourceError(f"stream {stream!r} cannot be read: {error}") from error
+        return _ahead(task, pieces)
 
     def horizons_of(column: str) -> Iterator[int]:
         groups = [earliest_by_statistics(parquet.metadata, column) for parquet in opened]
-        return horizons(min(groups[file][g] for g in some) for file, some in portions)
+        return horizons(min(groups[piece.file][g] for g in piece.groups) for piece in pieces)
 
     variants = [parquet.schema_arrow for parquet in opened] if notes else []
     schema = pa.schema([*schema, *partitions.schema])
     return Source(
-        schema, True, read, rows, horizons=horizons_of, variants=variants, notes=notes,
-        spelled=partitions.schema.names,
+        schema, True, _raising(read, stream), rows, horizons=horizons_of, variants=variants,
+        notes=notes, spelled=partitions.schema.names, pieces=lambda: list(pieces),
     )  # fmt: skip
 
 
-def _with_partitions(
-    table: pa.Table, columns: list[str], partitions: Partitions, file: int
-) -> pa.Table:
-    """The table with the needed columns from the names of its file's folders."""
-    for field in partitions.schema:
-        if field.name in columns:
-            value = pa.scalar(partitions.values[file][field.name], field.type)
-            table = table.append_column(field, pa.repeat(value, table.num_rows))
-    return table
+def _raising(read: Read, stream: str) -> Read:
+    """Turn what Arrow raises while a stream is read into SourceError."""
+
+    def reading(columns: list[str]) -> Iterator[pa.Table]:
+        try:
+            yield from read(columns)
+        except (OSError, pa.ArrowException) as error:
+            raise SourceError(f"stream {stream!r} cannot be read: {error}") from error
+
+    return reading
 
 
-def _portions(metadata: pq.FileMetaData) -> Iterator[list[int]]:
+def _weight(metadata: pq.FileMetaData, groups: Sequence[int]) -> int:
+    return sum(metadata.row_group(group).total_byte_size for group in groups)
+
+
+def _portions(metadata: pq.FileMetaData, groups: Sequence[int]) -> Iterator[list[int]]:
     """Row groups, small ones together: each batch has a cost of its own."""
     gathered: list[int] = []
     rows = 0
-    for group in range(metadata.num_row_groups):
+    for group in groups:
         gathered.append(group)
         rows += metadata.row_group(group).num_rows
-        if rows >= PORTION_ROWS or group == metadata.num_row_groups - 1:
+        if rows >= PORTION_ROWS or group == groups[-1]:
             yield gathered
             gathered, rows = [], 0
 
 
+def open_parquet(file: str, **options: Any) -> pq.ParquetFile:
+    """A parquet file on this disk or beyond. It reads only the bytes of the columns asked for."""
+    if not stores.is_remote(file):
+        return pq.ParquetFile(file, **options)
+    with stores.reading(file):
+        return pq.ParquetFile(stores.open_file(file), pre_buffer=True, **options)
+
+
 def _open_parquet(file: str, stream: str) -> pq.ParquetFile:
     try:
-        return pq.ParquetFile(file)
+        return open_parquet(file)
     except (OSError, pa.ArrowException) as error:
         raise SourceError(f"stream {stream!r}: {file} is not a parquet file: {error}") from error
 
@@ -110,7 +166,7 @@ def _worth_encoding(dtype: pa.DataType) -> bool:
 
 
 def _ahead(
-    task: Callable[[tuple[int, list[int]]], pa.Table], portions: list[tuple[int, list[int]]]
+    task: Callable[[ParquetPiece], pa.Table], portions: Sequence[ParquetPiece]
 ) -> Iterator[pa.Table]:
     """The results of the task in order, computed ahead on a few threads."""
     threads = min(4, os.cpu_count() or 1)

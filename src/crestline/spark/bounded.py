@@ -1,16 +1,15 @@
 """Bounded runs on Spark: the rows of an in-process run, late and bad records included.
 
 Without LATENESS no record is late. With it, a first pass assumes that none is, which is nearly
-always right, and notes the event times of each chunk of the stream. A second pass judges every
-record in its order of arrival. It runs only if the first one shows that a record is late, or if
-rejects are to be listed by their rows in the stream.
+always right, and notes the event times of each chunk of the stream. Only if that shows that a
+record is late, a second pass judges every record in its order of arrival.
 """
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,24 +26,16 @@ from crestline.runtime.projection import resolve
 from crestline.runtime.queries import stream_of
 from crestline.runtime.results import Results
 from crestline.runtime.roles import Carried, columns_of
-from crestline.sources import Source, is_path, is_paths, source
+from crestline.sources import Source, source
 from crestline.sources.grouping import read_together
+from crestline.sources.spool import spooled
 from crestline.spark.failures import explaining
-from crestline.spark.files import (
-    BAD_COLUMN,
-    BAD_REASON,
-    BAD_VALUE,
-    CHUNK,
-    INPUT_BITS,
-    FileStream,
-    open_files,
-)
-from crestline.spark.inputs import open_inputs
 from crestline.spark.outcome import Outcome, read_outcome, refuse_bad
-from crestline.spark.pipeline import pipeline
 from crestline.spark.progress import Progress, watching
-from crestline.spark.scratch_files import write_nothing, write_stream
-from crestline.spark.stages import Reading
+from crestline.spark.scans import INPUT_BITS, layout_of, numbered, parallelism, plan_scan
+from crestline.spark.stages import Layout, NumberedPiece, Reading, Step, bounded_step
+from crestline.spark.stages.rows import OUTCOME, ddl
+from crestline.spark.stages.sieve import by_line
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -67,11 +58,11 @@ def run_bounded(
         for group in read_together(queries, streams):
             inputs = _inputs(group, streams)
             first = next(iter(inputs.values()))
-            group = in_full(group, first.source.schema.names)  # ``*`` goes with one input only
+            group = in_full(group, first.schema.names)  # ``*`` goes with one input only
             notes += _notes(group, inputs)
-            files = _opened(session, group, inputs, Path(scratch))
+            inputs = _in_files(group, inputs, Path(scratch))
             with watching(session, progress):
-                answers |= _run_group(files, group, strict or keep_rejects)
+                answers |= _Group(session, group, inputs, strict or keep_rejects).answers()
     if strict:
         for name, query in queries.items():
             refuse_bad(answers[name].rejects)
@@ -97,102 +88,129 @@ class _Answer:
 # -- what is read ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Input:
-    """A stream as the user gave it, and how the in-process engine would read it."""
-
-    data: Any
-    source: Source
-
-
-def _inputs(group: dict[str, Query], streams: Mapping[str, Any]) -> dict[str, _Input]:
+def _inputs(group: Mapping[str, Query], streams: Mapping[str, Any]) -> dict[str, Source]:
     first = next(iter(group.values()))
-    data = {name: stream_of(first, streams, name) for name in first.inputs}
-    return {name: _Input(stream, source(stream, name)) for name, stream in data.items()}
+    return {name: source(stream_of(first, streams, name), name) for name in first.inputs}
 
 
-def _notes(group: dict[str, Query], inputs: Mapping[str, _Input]) -> list[str]:
+def _notes(group: Mapping[str, Query], inputs: Mapping[str, Source]) -> list[str]:
     """The notes about the types of the columns that are read."""
     needed = {column.casefold() for query in group.values() for column in columns_of(query)}
     return [
         note
         for each in inputs.values()
-        for note in each.source.notes_of(n for n in each.source.notes if n.casefold() in needed)
+        for note in each.notes_of(n for n in each.notes if n.casefold() in needed)
     ]
 
 
-def _opened(
-    session: SparkSession, group: dict[str, Query], inputs: Mapping[str, _Input], scratch: Path
-) -> FileStream:
-    """Open the inputs of a group as files. Streams in memory are written to files first."""
-    times = [query.window.on for query in group.values() if query.window.on is not None]
-
-    def opened(name: str, columns: list[str]) -> FileStream:
-        data, stream = inputs[name].data, inputs[name].source
-        if is_path(data) or is_paths(data):
-            return open_files(session, data, name, columns)
-        folder = scratch / str(len(list(scratch.iterdir())))
-        folder.mkdir()
-        if not stream.schema.names:
-            write_nothing(columns, folder)
-            return open_files(session, folder, name, columns)
-        spelled = resolve(list(dict.fromkeys(times)), stream.schema, name)
-        write_stream(stream, columns, set(spelled.values()), folder)
-        return replace(open_files(session, folder, name, columns), typed=stream.typed)
-
-    return open_inputs(group, {name: each.source for name, each in inputs.items()}, opened)
+def _in_files(
+    group: Mapping[str, Query], inputs: Mapping[str, Source], scratch: Path
+) -> dict[str, Source]:
+    """The inputs, those in memory written to files."""
+    across = {query.combine.across for query in group.values() if query.combine and query.others}
+    names = list(dict.fromkeys(n for q in group.values() for n in columns_of(q)))
+    files: dict[str, Source] = {}
+    for name, opened in inputs.items():
+        if opened.pieces is None and opened.schema.names:
+            wanted = [column for column in names if column not in across]
+            columns = list(dict.fromkeys(resolve(wanted, opened.schema, name).values()))
+            folder = scratch / f"{len(list(scratch.iterdir()))}"
+            folder.mkdir()
+            opened = spooled(opened, columns, folder, name)
+        files[name] = opened
+    return files
 
 
 # -- the passes -----------------------------------------------------------------------------------
 
 
-def _run_group(
-    files: FileStream, group: dict[str, Query], list_rejects: bool
-) -> dict[str, _Answer]:
-    reading = Reading(chunk=CHUNK)
-    if BAD_REASON in files.frame.columns:
-        reading = replace(reading, bad=(BAD_COLUMN, BAD_REASON, BAD_VALUE))
-    outcomes, rows_in = _pass(files, group, reading)
-    answers: dict[str, _Answer] = {}
-    for bundle in arrange(group):
-        first, query = next(iter(bundle.queries)), bundle.plan.query
-        before, late = _chunks_before(outcomes[first], query)
-        if late or (list_rejects and outcomes[first].rejected):
-            # Corrections depend on the order of arrival, so one task replays all records.
-            whole = late and query.late == "REVISE"
-            second = replace(reading, before=before, keep_rejects=True, whole=whole)
-            outcomes |= _pass(files, dict(bundle.queries), second)[0]
-        for name in bundle.queries:
-            outcome = outcomes[name]
-            metrics = outcome.metrics(query, outcome.rows.num_rows)
-            if rows_in is not None:
-                metrics.rows_filtered += rows_in - metrics.rows_in
-                metrics.rows_in = rows_in
-            answers[name] = _Answer(outcome.rows, _numbered_rejects(outcome, query), metrics)
-    return answers
+class _Group:
+    """Queries that read their stream together."""
+
+    def __init__(
+        self, session: SparkSession, queries: dict[str, Query], inputs: Mapping[str, Source],
+        list_rejects: bool,
+    ) -> None:  # fmt: skip
+        self._session, self._queries, self._list_rejects = session, queries, list_rejects
+        filled = {name: opened for name, opened in inputs.items() if opened.schema.names}
+        self._layout: Layout | None = None
+        self._pieces: list[NumberedPiece] = []
+        if filled:
+            self._layout = layout_of(queries, inputs)
+            self._pieces = numbered(inputs)
+
+    def answers(self) -> dict[str, _Answer]:
+        """The answers of all queries."""
+        if self._layout is None:  # an empty file has no columns
+            empty = _Answer(pa.table({}), REJECTS.empty_table(), Metrics())
+            return dict.fromkeys(self._queries, empty)
+        outcomes = self._pass(self._queries, Reading(keep_rejects=self._list_rejects))
+        answers: dict[str, _Answer] = {}
+        for bundle in arrange(self._queries):
+            first, query = next(iter(bundle.queries)), bundle.plan.query
+            before, late = _chunks_before(outcomes[first], query)
+            if late:
+                # Corrections depend on the order of arrival, so one task replays all records.
+                whole = query.late == "REVISE"
+                reading = Reading(before, keep_rejects=self._list_rejects, whole=whole)
+                outcomes |= self._pass(dict(bundle.queries), reading)
+            for name in bundle.queries:
+                outcome = outcomes[name]
+                metrics = outcome.metrics(query, outcome.rows.num_rows)
+                rejects = self._numbered_rejects(outcome, query)
+                answers[name] = _Answer(outcome.rows, rejects, metrics)
+        return answers
+
+    def _pass(self, queries: dict[str, Query], reading: Reading) -> dict[str, Outcome]:
+        """Read the stream once."""
+        assert self._layout is not None
+        buckets = 1 if reading.whole else 2 * parallelism(self._session)
+        if not any(query.partition_by or query.combine for query in queries.values()):
+            buckets = 1
+        plan = plan_scan(queries, self._layout, buckets=buckets)
+        step = Step(plan.members, plan.buckets, True, reading.keep_rejects, reading.whole)
+        outcome = OUTCOME.empty_table()
+        if self._pieces:
+            pruned = plan.pruned(self._session, self._pieces, reading)
+            if buckets == 1:  # one task would do it: no need to move what is gathered to another
+                payloads = [value.as_py() for value in pruned.toArrow().column("payload")]
+                if payloads:
+                    outcome = pa.Table.from_batches([step(0, None, payloads)[0]])
+            else:
+                grouped = pruned.groupBy("bucket")
+                outcome = grouped.applyInArrow(bounded_step(step), ddl(OUTCOME)).toArrow()
+        return read_outcome(outcome, plan.members, queries)
+
+    def _numbered_rejects(self, outcome: Outcome, query: Query) -> pa.Table:
+        """The rejects by their rows in the stream, then those that could not be read, by the lines
+        of their files. Those of several inputs by input."""
+        rejects = outcome.rejects
+        if rejects.num_rows == 0 or outcome.ledger is None:
+            return REJECTS.empty_table()
+        chunks = sorted(outcome.ledger.chunks)
+        number = np.array([chunk.number for chunk in chunks], np.int64)
+        of_input = number >> INPUT_BITS
+        first_row = _counted_before([chunk.rows for chunk in chunks], of_input)
+        files = {each.number: each.piece.file for each in self._pieces}
+        of_file = np.array([files[chunk.number] for chunk in chunks], np.int64)
+        first_line = _counted_before([chunk.lines for chunk in chunks], of_input << 32 | of_file)
+        of_reject = np.asarray(rejects.column(Carried.CHUNK).to_numpy())
+        lines = of_reject < 0
+        index = np.searchsorted(number, np.where(lines, by_line(of_reject), of_reject))
+        row = np.asarray(rejects.column("row").to_numpy())
+        row = row + np.where(lines, first_line[index], first_row[index])
+        rejects = rejects.set_column(1, "row", pa.array(row)).drop_columns([Carried.CHUNK])
+        if query.others:
+            names = pa.array(query.inputs).take(pa.array(of_input[index]))
+            rejects = rejects.set_column(0, "stream", names)
+        order = np.lexsort((row, np.where(lines, of_file[index], 0), of_input[index], lines))
+        return rejects.take(order).cast(REJECTS)
 
 
-def _pass(
-    files: FileStream, group: dict[str, Query], reading: Reading
-) -> tuple[dict[str, Outcome], int | None]:
-    """Read the stream once; return also how many records it has, if Spark filters them."""
-    from pyspark.sql import Observation
-    from pyspark.sql import functions as F
-
-    frame = files.frame
-    first_pass = reading.before is None
-    bundles = arrange(group)
-    filtered = first_pass and len(bundles) == 1 and bundles[0].plan.query.where is not None
-    observation = Observation()
-    if filtered:
-        frame = frame.observe(observation, F.count(F.lit(1)).alias("rows"))
-    planned = pipeline(
-        frame, group, reading=reading, typed=files.typed, filtering=first_pass,
-        buckets=1 if reading.whole else None,
-    )  # fmt: skip
-    collected = planned.outcome.toArrow()
-    rows_in = int(observation.get["rows"]) if filtered else None
-    return read_outcome(collected, planned.projected.members, group), rows_in
+def _counted_before(counts: list[int], group: Any) -> Any:
+    """How many were counted before each chunk in its group; chunks of a group are neighbours."""
+    before = np.cumsum(np.array(counts, np.int64)) - counts
+    return before - before[np.searchsorted(group, group)]
 
 
 def _chunks_before(outcome: Outcome, query: Query) -> tuple[dict[int, int], bool]:
@@ -210,23 +228,3 @@ def _chunks_before(outcome: Outcome, query: Query) -> tuple[dict[int, int], bool
         late |= chunk.out_of_order or chunk.earliest < latest - query.lateness
         latest = max(latest, chunk.latest)
     return before, late and query.window.on is not None
-
-
-def _numbered_rejects(outcome: Outcome, query: Query) -> pa.Table:
-    """The rejects by their rows in the stream; those of several inputs by their rows in each."""
-    rejects = outcome.rejects
-    if rejects.num_rows == 0 or outcome.ledger is None:
-        return REJECTS.empty_table()
-    chunks = sorted(outcome.ledger.chunks)
-    number = np.array([chunk.number for chunk in chunks], np.int64)
-    rows = np.array([chunk.rows for chunk in chunks], np.int64)
-    first_row = np.cumsum(rows) - rows
-    of_input = number >> INPUT_BITS
-    first_row -= first_row[np.searchsorted(of_input, of_input)]
-    index = np.searchsorted(number, np.asarray(rejects.column(Carried.CHUNK).to_numpy()))
-    row = first_row[index] + np.asarray(rejects.column("row").to_numpy())
-    rejects = rejects.set_column(1, "row", pa.array(row)).drop_columns([Carried.CHUNK])
-    if query.others:
-        names = pa.array(query.inputs).take(pa.array(of_input[index]))
-        rejects = rejects.set_column(0, "stream", names)
-    return rejects.take(np.lexsort((row, of_input[index]))).cast(REJECTS)

@@ -150,18 +150,18 @@ class _Selection:
         from pyspark.sql import functions as F
 
         dtypes = dict(self._frame.dtypes)
-        named = [F.col(_quoted(column)).alias(new) for column, new in self._plain.items()]
+        named = [F.col(quoted(column)).alias(new) for column, new in self._plain.items()]
         if self._computed or self._condition is not None:
             # Arithmetic on small floats rounds differently from engine to engine.
             for spelled, name in self._spelled.items():
-                column = F.col(_quoted(name))
+                column = F.col(quoted(name))
                 small = dtypes[name] == "float"
                 named.append((column.cast("double") if small else column).alias(spelled))
-        named += [F.col(_quoted(name)) for name in self._extra]
+        named += [F.col(quoted(name)) for name in self._extra]
         frame = self._frame.select(*named)
         if self._condition is not None:
             frame = frame.filter(F.expr(self._condition))
-        kept = [F.col(_quoted(name)) for name in (*self._plain.values(), *self._extra)]
+        kept = [F.col(quoted(name)) for name in (*self._plain.values(), *self._extra)]
         kept += [F.expr(sql).alias(name) for sql, name in self._computed.items()]
         frame = frame.select(*kept)
         if self._buckets:
@@ -195,7 +195,8 @@ def _unused_prefix(names: list[str]) -> str:
     return prefix
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """A name as Spark reads it in expressions."""
     return "`" + name.replace("`", "``") + "`"
 
 

@@ -38,7 +38,7 @@ from crestline.spark.stages import (
     bounded_step,
     stateful_step,
 )
-from crestline.spark.stages.rows import OUTCOME, PRUNED, Kind
+from crestline.spark.stages.rows import OUTCOME, PRUNED, Kind, ddl
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -67,7 +67,7 @@ class Pipeline:
         member = F.coalesce("member", F.lit(-1)).alias("member")
         others = [name for name in OUTCOME.names if name != "member"]
         gathered = self.outcome.select(member, *others).repartition(sharded, "member")
-        merged = gathered.mapInArrow(Merge(self.projected.members), _ddl(OUTCOME))
+        merged = gathered.mapInArrow(Merge(self.projected.members), ddl(OUTCOME))
         return replace(self, outcome=merged)
 
     def results(self) -> DataFrame:
@@ -79,7 +79,7 @@ class Pipeline:
     def rejects(self) -> DataFrame:
         """The records that were set aside, with their reasons."""
         stage = Unpack(Kind.REJECTS, REJECTS.serialize().to_pybytes())
-        return self.outcome.mapInArrow(stage, _ddl(REJECTS))
+        return self.outcome.mapInArrow(stage, ddl(REJECTS))
 
 
 def pipeline(
@@ -99,17 +99,16 @@ def pipeline(
         buckets = _default_buckets(frame, bundles, bounded)
     if not 1 <= buckets <= _MOST_BUCKETS:
         raise PlanError(f"buckets is {buckets}; it goes from 1 to {_MOST_BUCKETS:,}")
-    extra = tuple(name for name in (reading.chunk, *(reading.bad or ())) if name is not None)
-    projected = project(frame, bundles, buckets, filtering=filtering, typed=typed, extra=extra)
+    projected = project(frame, bundles, buckets, filtering=filtering, typed=typed)
     step = Step(projected.members, buckets, bounded, reading.keep_rejects, reading.whole)
     pruned = projected.frame.mapInArrow(
-        Prune(projected.members, buckets, reading), _ddl(PRUNED)
+        Prune(projected.members, buckets, reading), ddl(PRUNED)
     ).groupBy("bucket")
     if bounded:
-        outcome = pruned.applyInArrow(bounded_step(step), _ddl(OUTCOME))
+        outcome = pruned.applyInArrow(bounded_step(step), ddl(OUTCOME))
     else:
         outcome = pruned.applyInPandasWithState(
-            stateful_step(step), _ddl(OUTCOME), "state binary", "append", "NoTimeout"
+            stateful_step(step), ddl(OUTCOME), "state binary", "append", "NoTimeout"
         )
     return Pipeline(projected, outcome)
 
@@ -176,10 +175,3 @@ def rejects(
     together = one_frame(frame, queries)
     queries = in_full(queries, together.columns)
     return pipeline(together, queries, buckets=buckets, reading=reading).rejects()
-
-
-def _ddl(schema: pa.Schema) -> str:
-    from pyspark.sql.pandas.types import from_arrow_schema
-
-    fields = from_arrow_schema(schema).fields
-    return ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in fields)

@@ -7,9 +7,18 @@ has all its records in one bucket.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from zlib import crc32
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
 from crestline.planner import Plan
 from crestline.runtime.roles import Role, partition_role
 from crestline.runtime.shards import can_be_split
+
+_Hashes = npt.NDArray[np.uint64]
 
 
 def spread_by(plan: Plan) -> tuple[str, ...]:
@@ -18,4 +27,51 @@ def spread_by(plan: Plan) -> tuple[str, ...]:
     return (*partition, Role.OBJECT) if can_be_split(plan) else partition
 
 
-__all__ = ["spread_by"]
+def buckets_of(columns: Sequence[pa.ChunkedArray], buckets: int) -> pa.ChunkedArray:
+    """The bucket of each record, by the values of these columns.
+
+    Equal values give equal buckets on every machine and in every run: a checkpoint depends on it.
+    """
+    hashes = _mixed(np.zeros(len(columns[0]), np.uint64))
+    for column in columns:
+        parts = [_hashes(chunk) for chunk in column.chunks]
+        hashes = _mixed(hashes ^ (np.concatenate(parts) if parts else np.empty(0, np.uint64)))
+    return pa.chunked_array([pa.array((hashes % np.uint64(buckets)).astype(np.int32))])
+
+
+def _hashes(chunk: pa.Array) -> _Hashes:
+    """A number for each value, whether it is stored plainly or by a dictionary."""
+    dtype = chunk.type
+    if pa.types.is_dictionary(dtype):
+        of_values = np.append(_hashes(chunk.dictionary), np.uint64(0))  # the last is for NULL
+        return of_values[np.asarray(chunk.indices.cast(pa.int64()).fill_null(-1))]
+    if pa.types.is_temporal(dtype) and not pa.types.is_interval(dtype):
+        chunk = chunk.view(pa.int64() if dtype.bit_width == 64 else pa.int32())
+    if pa.types.is_integer(chunk.type):
+        numbers = chunk.fill_null(0) if chunk.null_count else chunk
+        return np.asarray(numbers).astype(np.int64).view(np.uint64)
+    if pa.types.is_null(dtype):
+        return np.zeros(len(chunk), np.uint64)
+    encoded = chunk.dictionary_encode()
+    values = [crc32(_bytes(value)) for value in encoded.dictionary.to_pylist()]
+    of_values = np.array([*values, 0], np.uint64)
+    return of_values[np.asarray(encoded.indices.cast(pa.int64()).fill_null(-1))]
+
+
+def _bytes(value: object) -> bytes:
+    if isinstance(value, bytes):
+        return value
+    if isinstance(value, float):
+        value += 0.0  # 0.0 and -0.0 are one value
+    return (value if isinstance(value, str) else repr(value)).encode("utf-8", "surrogatepass")
+
+
+def _mixed(hashes: _Hashes) -> _Hashes:
+    """Numbers that are close become numbers that are not (the mixer of SplitMix64)."""
+    hashes = hashes + np.uint64(0x9E3779B97F4A7C15)
+    hashes = (hashes ^ (hashes >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    hashes = (hashes ^ (hashes >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return hashes ^ (hashes >> np.uint64(31))
+
+
+__all__ = ["buckets_of", "spread_by"]

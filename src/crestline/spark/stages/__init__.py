@@ -7,7 +7,8 @@ is, and neither pandas nor the JVM looks inside.
 =========  =======================================  ===========================================
 stage      takes                                    gives
 =========  =======================================  ===========================================
-``Prune``  the projected records of a task          ``bucket, payload``: records that can matter
+``Scan``   numbers of tasks; it reads their files   ``bucket, payload``: records that can matter
+``Prune``  the projected records of a frame         the same
 ``Step``   all payloads of a bucket, and its state  ``member, query, kind, payload ...``, state
 ``Merge``  those rows, of all buckets               the same, with answers of shards merged
 ``Unpack`` those rows                               result rows, or rejects
@@ -17,15 +18,19 @@ stage      takes                                    gives
 from crestline.spark.stages.member import Member
 from crestline.spark.stages.merge import Merge
 from crestline.spark.stages.prune import Prune
+from crestline.spark.stages.scan import Layout, NumberedPiece, Scan
 from crestline.spark.stages.sieve import Reading
 from crestline.spark.stages.step import Step, bounded_step, stateful_step
 from crestline.spark.stages.unpack import Unpack
 
 __all__ = [
+    "Layout",
     "Member",
     "Merge",
+    "NumberedPiece",
     "Prune",
     "Reading",
+    "Scan",
     "Step",
     "Unpack",
     "bounded_step",

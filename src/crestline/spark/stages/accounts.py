@@ -39,6 +39,8 @@ class Chunk:
 
     number: int
     rows: int = 0
+    #: Lines of text, unreadable ones included, where a file has several chunks.
+    lines: int = 0
     earliest: int = -LONG_AGO
     #: The largest event time in this chunk and those before it, as far as the task knows.
     latest: int = LONG_AGO

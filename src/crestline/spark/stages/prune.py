@@ -6,9 +6,9 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-import numpy as np
 import pyarrow as pa
 
+from crestline.language import Query
 from crestline.runtime.rehearsal import warm_for
 from crestline.spark.stages.ledger import LEDGER
 from crestline.spark.stages.member import Member
@@ -19,34 +19,22 @@ from crestline.spark.stages.sieve import Reading, Sieve
 _ROWS = 1 << 17
 
 
-@dataclass(frozen=True)
-class Prune:
-    """For ``mapInArrow``: gathers the records of a task that can matter, by bucket."""
+class Pruning:
+    """One task near the source: a sieve for each member, and what the sieves send to the buckets."""
 
-    members: tuple[Member, ...]
-    buckets: int
-    reading: Reading = field(default_factory=Reading)
+    def __init__(self, members: tuple[Member, ...], buckets: int, reading: Reading) -> None:
+        self._buckets = buckets
+        self.sieves = [Sieve(member, reading) for member in members]
 
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        sieves = [Sieve(member, self.reading) for member in self.members]
-        queries = {
-            n: query for member in self.members for n, query in member.bundle.queries.items()
-        }
-        task = _task_number()
-        for number, table in enumerate(_portions(batches)):
-            if number == 0:  # a small first portion is the only one
-                warm_for(queries, table.num_rows)
-            for chunk, records in _by_chunk(table, self.reading.chunk, task):
-                for sieve in sieves:
-                    sieve.add(chunk, records)
-        if any(sieve.rows_in for sieve in sieves):
-            yield self._payloads(sieves)
-
-    def _payloads(self, sieves: list[Sieve]) -> pa.RecordBatch:
-        """One row per bucket. A bucket without records also learns how far time has come."""
-        records = [sieve.by_bucket(self.buckets) for sieve in sieves]
+    def payloads(self) -> Iterator[pa.RecordBatch]:
+        """One row per bucket, if there was a record. A bucket without records also learns how far
+        time has come."""
+        sieves = self.sieves
+        if not any(sieve.has_read for sieve in sieves):
+            return
+        records = [sieve.by_bucket(self._buckets) for sieve in sieves]
         payloads = []
-        for bucket in range(self.buckets):
+        for bucket in range(self._buckets):
             outputs = [
                 TaskOutput(
                     sieve.latest,
@@ -56,8 +44,36 @@ class Prune:
                 for sieve, by_bucket in zip(sieves, records, strict=True)
             ]
             payloads.append(to_payload(outputs))
-        numbers = pa.array(range(self.buckets), pa.int32())
-        return pa.record_batch([numbers, pa.array(payloads, pa.binary())], schema=PRUNED)
+        numbers = pa.array(range(self._buckets), pa.int32())
+        yield pa.record_batch([numbers, pa.array(payloads, pa.binary())], schema=PRUNED)
+
+
+@dataclass(frozen=True)
+class Prune:
+    """For ``mapInArrow`` over a projected frame: gathers the records that can matter, by bucket."""
+
+    members: tuple[Member, ...]
+    buckets: int
+    reading: Reading = field(default_factory=Reading)
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        pruning = Pruning(self.members, self.buckets, self.reading)
+        task = _task_number()
+        for number, table in enumerate(_portions(batches)):
+            if number == 0:  # a small first portion is the only one
+                warm_for(queries_of(self.members), table.num_rows)
+            for sieve in pruning.sieves:
+                member = sieve.member
+                arrays = [table.column(name) for name in member.columns.values()]
+                columns = pa.table(arrays, names=list(member.columns)).cast(member.schema)
+                bucket = member.bucket
+                sieve.add(task, columns, table.column(bucket) if isinstance(bucket, str) else bucket)
+        yield from pruning.payloads()
+
+
+def queries_of(members: Iterable[Member]) -> dict[str, Query]:
+    """The queries of all members, by name."""
+    return {name: query for member in members for name, query in member.bundle.queries.items()}
 
 
 def _portions(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
@@ -75,17 +91,6 @@ def _portions(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(waiting).combine_chunks()
 
 
-def _by_chunk(table: pa.Table, column: str | None, task: int) -> Iterator[tuple[int, pa.Table]]:
-    """Cut the table where one chunk of the stream ends and another begins."""
-    if column is None:
-        yield task, table
-        return
-    chunks = np.asarray(table.column(column).to_numpy())
-    starts = [0, *(np.flatnonzero(np.diff(chunks)) + 1).tolist(), len(chunks)]
-    for start, stop in zip(starts, starts[1:], strict=False):
-        yield int(chunks[start]), table.slice(start, stop - start)
-
-
 def _task_number() -> int:
     """The number of this task in its stage; 0 outside of Spark."""
     module = sys.modules.get("pyspark.taskcontext")
@@ -93,4 +98,4 @@ def _task_number() -> int:
     return 0 if context is None else int(context.partitionId())
 
 
-__all__ = ["Prune"]
+__all__ = ["Prune", "Pruning", "queries_of"]

@@ -117,6 +117,14 @@ class OutcomeRow:
         )
 
 
+def ddl(schema: pa.Schema) -> str:
+    """The columns as Spark reads them."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    fields = from_arrow_schema(schema).fields
+    return ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in fields)
+
+
 def outcome_batch(rows: Sequence[OutcomeRow]) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist([asdict(row) for row in rows], schema=OUTCOME)
 
@@ -128,6 +136,7 @@ __all__ = [
     "Kind",
     "OutcomeRow",
     "TaskOutput",
+    "ddl",
     "from_payload",
     "outcome_batch",
     "to_payload",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,10 +11,11 @@ import pyarrow as pa
 
 from crestline.core.distributed import Distributed
 from crestline.core.sentinels import LONG_AGO
-from crestline.core.tables import REJECTS, table_bytes
+from crestline.core.tables import table_bytes
 from crestline.core.window import counts_rows
 from crestline.kernels.common.order import find_late, is_ascending
 from crestline.runtime.admitted import AdmittedBatch
+from crestline.runtime.conforming import Misfit
 from crestline.runtime.gate import Gate
 from crestline.runtime.lateness import delay_of, reject_late
 from crestline.runtime.rejects import Rejects
@@ -26,15 +28,11 @@ from crestline.types import Ints
 
 @dataclass(frozen=True)
 class Reading:
-    """How the records of a frame are ordered and judged."""
+    """How the records of a stream are judged."""
 
-    #: The column that orders the chunks of the stream. None: the number of the task does.
-    chunk: str | None = None
     #: The largest event time in all chunks before each chunk. With it, and with LATENESS, records
     #: are judged in their order of arrival. None: no record is late near the source.
     before: dict[int, int] | None = None
-    #: The columns (column, reason, value) in which a reader reports values that it could not read.
-    bad: tuple[str, str, str] | None = None
     #: Whether rejects are listed, not only counted.
     keep_rejects: bool = False
     #: Whether every record is sent on: they are replayed in their order of arrival.
@@ -46,8 +44,7 @@ class Sieve:
 
     def __init__(self, member: Member, reading: Reading) -> None:
         query = member.query
-        self._member, self._reading, self._query = member, reading, query
-        self._schema = member.schema
+        self.member, self._reading, self._query = member, reading, query
         self._rejects = Rejects(query, strict=False)
         self._gate = Gate(query, member.texts, self._rejects)
         # A value of an object can only be judged where all values of the object are together.
@@ -71,22 +68,27 @@ class Sieve:
         self.latest = LONG_AGO
 
     @property
-    def rows_in(self) -> int:
-        return self._account.totals.rows_in
+    def has_read(self) -> bool:
+        """Whether there was a record, readable or not."""
+        return bool(self._chunks)
 
-    def add(self, number: int, table: pa.Table) -> None:
-        """Take the next records of a chunk."""
+    def add(
+        self, number: int, columns: pa.Table, bucket: pa.ChunkedArray | pa.Array | int,
+        misfits: Sequence[Misfit] = (),
+    ) -> None:  # fmt: skip
+        """Take the next records of a chunk, as columns by role, and the bucket of each record.
+
+        ``misfits`` are values that did not fit into their columns.
+        """
         began = time.perf_counter()
         chunk = self._chunk(number)
         first_row = chunk.rows
-        chunk.rows += table.num_rows
+        chunk.rows += columns.num_rows
         totals = self._account.totals
-        totals.rows_in += table.num_rows
-        columns = self._role_columns(table, number)
-        readable, indices = self._without_bad(columns, table, first_row)
-        admitted, filtered = self._gate.admit(readable, first_row)
-        if indices is not None:
-            admitted.rows = first_row + indices[np.asarray(admitted.rows) - first_row]
+        totals.rows_in += columns.num_rows
+        admitted, filtered = self._gate.admit(
+            _carrying(columns, bucket, number), first_row, misfits
+        )
         totals.filtered += filtered
         if admitted.time is not None and len(admitted):
             admitted = self._watch_time(chunk, admitted, admitted.time)
@@ -99,43 +101,25 @@ class Sieve:
         self._take_rejects(columns, number)
         self._account.seconds += time.perf_counter() - began
 
+    def leave_out(self, number: int, rows: int) -> None:
+        """Count the records of a chunk that WHERE leaves out, as is known without reading them."""
+        self._chunk(number).rows += rows
+        self._account.totals.rows_in += rows
+        self._account.totals.filtered += rows
+
+    def end_chunk(self, number: int, rejects: pa.Table, lines: int, stream: str) -> None:
+        """Take the records of a chunk that could not be read, and the number of its lines."""
+        if lines or rejects.num_rows:
+            self._chunk(number).lines += lines
+        self._rejects.add_table(rejects)
+        taken = self._rejects.take()
+        if self._reading.keep_rejects and taken.num_rows:
+            # Their rows are counted by lines: see ``by_line``.
+            self._listed.append(_of_chunk(taken, by_line(number), stream))
+
     def _chunk(self, number: int) -> Chunk:
         before = (self._reading.before or {}).get(number, LONG_AGO)
         return self._chunks.setdefault(number, Chunk(number, latest=before))
-
-    def _role_columns(self, table: pa.Table, chunk: int) -> pa.Table:
-        """The columns by role, with the bucket and the chunk of each record."""
-        arrays = [table.column(name) for name in self._member.columns.values()]
-        columns = pa.table(arrays, names=list(self._member.columns)).cast(self._schema)
-        if isinstance(self._member.bucket, str):
-            bucket = table.column(self._member.bucket)
-        else:
-            bucket = pa.repeat(pa.scalar(self._member.bucket, pa.int32()), table.num_rows)
-        columns = columns.append_column(Carried.BUCKET, bucket)
-        return columns.append_column(Carried.CHUNK, pa.repeat(pa.scalar(chunk), table.num_rows))
-
-    def _without_bad(
-        self, columns: pa.Table, table: pa.Table, first_row: int
-    ) -> tuple[pa.Table, Ints | None]:
-        """Reject the records that the reader could not read; return the others and their indices,
-        or None if there is no such reader."""
-        if self._reading.bad is None:
-            return columns, None
-        column, reason, value = (table.column(name) for name in self._reading.bad)
-        bad_mask = np.asarray(reason.is_valid().to_numpy())
-        indices = np.flatnonzero(~bad_mask)
-        if bad_mask.any():
-            bad = np.flatnonzero(bad_mask)
-            rejects = {
-                "stream": pa.repeat(self._query.stream, len(bad)),
-                "row": first_row + bad,
-                "column": column.take(bad),
-                "reason": reason.take(bad),
-                "value": value.take(bad),
-            }
-            self._rejects.add_table(pa.table(rejects, schema=REJECTS))
-            columns = columns.take(indices)
-        return columns, indices
 
     def _watch_time(self, chunk: Chunk, admitted: AdmittedBatch, times: Ints) -> AdmittedBatch:
         """Note the event times of a chunk; return the records that are not late."""
@@ -163,14 +147,12 @@ class Sieve:
 
     def _take_rejects(self, columns: pa.Table, chunk: int) -> None:
         rejects = self._rejects.take()
-        count = rejects.num_rows
-        if not self._reading.keep_rejects or count == 0:
+        if not self._reading.keep_rejects or rejects.num_rows == 0:
             return
-        rejects = rejects.append_column(Carried.CHUNK, pa.array(np.full(count, chunk)))
-        if self._query.others:  # a task reads one of several inputs
-            names = pa.repeat(columns.column(Role.STREAM)[0], count)
-            rejects = rejects.set_column(0, "stream", names)
-        self._listed.append(rejects)
+        stream = self._query.stream
+        if self._query.others:  # a chunk is of one of several inputs
+            stream = columns.column(Role.STREAM)[0].as_py()
+        self._listed.append(_of_chunk(rejects, chunk, stream))
 
     def by_bucket(self, buckets: int) -> dict[int, pa.Table]:
         """The records that can matter, for each bucket that has any."""
@@ -178,7 +160,7 @@ class Sieve:
         tables = self._everything
         if self._gatherer is not None and self._account.totals.admitted:
             tables = [self._gatherer.gathered()]
-        gathered = _split(pa.concat_tables(tables), self._member.bucket, buckets) if tables else {}
+        gathered = _split(pa.concat_tables(tables), self.member.bucket, buckets) if tables else {}
         self._account.seconds += time.perf_counter() - began
         return gathered
 
@@ -190,6 +172,32 @@ class Sieve:
         account.slides = joined(self._slides) if self._slides else None
         account.rejects = table_bytes(pa.concat_tables(self._listed)) if self._listed else None
         return account
+
+
+def by_line(chunk: int) -> int:
+    """Marks the number of a chunk: rows are counted by the lines of its file.
+
+    >>> by_line(7), by_line(by_line(7))
+    (-8, 7)
+    """
+    return ~chunk
+
+
+def _of_chunk(rejects: pa.Table, chunk: int, stream: str) -> pa.Table:
+    count = rejects.num_rows
+    rejects = rejects.set_column(0, "stream", pa.repeat(stream, count))
+    return rejects.append_column(Carried.CHUNK, pa.array(np.full(count, chunk)))
+
+
+def _carrying(
+    columns: pa.Table, bucket: pa.ChunkedArray | pa.Array | int, chunk: int
+) -> pa.Table:
+    """The columns with the bucket and the chunk of each record."""
+    rows = columns.num_rows
+    if isinstance(bucket, int):
+        bucket = pa.repeat(pa.scalar(bucket, pa.int32()), rows)
+    columns = columns.append_column(Carried.BUCKET, bucket)
+    return columns.append_column(Carried.CHUNK, pa.repeat(pa.scalar(chunk), rows))
 
 
 def _with_numbers(admitted: AdmittedBatch, whole: bool) -> pa.Table:
@@ -219,4 +227,4 @@ def _split(gathered: pa.Table, bucket: str | int, buckets: int) -> dict[int, pa.
     }
 
 
-__all__ = ["Reading", "Sieve"]
+__all__ = ["Reading", "Sieve", "by_line"]

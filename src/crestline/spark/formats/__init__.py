@@ -1,1 +1,0 @@
-"""How files of each format are laid out, and how Spark is told to read them."""

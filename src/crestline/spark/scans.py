@@ -1,0 +1,157 @@
+"""Files as Spark's workers read them: the stream in pieces, and which task reads which.
+
+The driver looks at the files as the in-process engine does: which they are, their columns and
+types. Workers read pieces of them with the same code (``crestline.sources``). So Spark only hands
+out numbers of tasks: no record goes through the JVM before it is pruned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from zlib import crc32
+
+import pyarrow as pa
+
+from crestline.core.errors import PlanError
+from crestline.language import Query
+from crestline.planner import Bundle, arrange
+from crestline.runtime.conforming import Uses, settled, widened
+from crestline.runtime.projection import Projection
+from crestline.runtime.roles import Carried
+from crestline.runtime.shards import can_be_split
+from crestline.sources import Source
+from crestline.sources.merging import merged, shared_columns
+from crestline.spark.spread import spread_by
+from crestline.spark.stages import Layout, Member, NumberedPiece, Reading, Scan
+from crestline.spark.stages.rows import PRUNED
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+#: The number of an input stands above these bits of a chunk's number.
+INPUT_BITS = 40
+#: Buckets of a followed stream whose records can be spread. Their number is part of the checkpoint,
+#: so it must not depend on the machine.
+BUCKETS = 16
+_MOST_BUCKETS = 1 << 16
+#: Bytes that a task reads at most, if there are enough pieces.
+_TASK_BYTES = 1 << 28
+
+
+@dataclass(frozen=True, slots=True)
+class ScanPlan:
+    """Queries planned on the files of a stream; ``pruned`` is a frame of what workers gather."""
+
+    layout: Layout
+    members: tuple[Member, ...]
+    buckets: int
+
+    def pruned(
+        self, session: SparkSession, pieces: Sequence[NumberedPiece], reading: Reading
+    ) -> DataFrame:
+        """One row per task and bucket. There must be a piece."""
+        tasks = tasks_of(pieces, parallelism(session))
+        scan = Scan(tasks, self.layout, self.members, self.buckets, reading)
+        numbers = session.range(0, len(tasks), 1, len(tasks))
+        return numbers.mapInArrow(scan, "bucket int, payload binary")
+
+
+assert PRUNED.names == ["bucket", "payload"]
+
+
+def plan_scan(
+    queries: Mapping[str, Query], layout: Layout, *, buckets: int | None = None
+) -> ScanPlan:
+    """Plan the queries on a stream of this layout."""
+    bundles = arrange(queries)
+    spread = any(spread_by(bundle.plan) for bundle in bundles)
+    buckets = (BUCKETS if spread else 1) if buckets is None else buckets
+    if not 1 <= buckets <= _MOST_BUCKETS:
+        raise PlanError(f"buckets is {buckets}; it goes from 1 to {_MOST_BUCKETS:,}")
+    members = tuple(
+        _member(number, bundle, layout, buckets) for number, bundle in enumerate(bundles)
+    )
+    return ScanPlan(layout, members, buckets)
+
+
+def _member(number: int, bundle: Bundle, layout: Layout, buckets: int) -> Member:
+    projection = Projection(bundle.plan.query, layout.schema, layout.typed)
+    roles = projection.schema
+    bucket: str | int = crc32(next(iter(bundle.queries)).encode()) % buckets
+    if spread_by(bundle.plan) and buckets > 1:
+        bucket = Carried.BUCKET
+    return Member(
+        number,
+        tuple((name, str(query)) for name, query in bundle.queries.items()),
+        {role: role for role in roles.names},
+        roles.serialize().to_pybytes(),
+        bucket,
+        projection.texts,
+        can_be_split(bundle.plan) and isinstance(bucket, str),
+    )
+
+
+def layout_of(queries: Mapping[str, Query], inputs: Mapping[str, Source]) -> Layout:
+    """The columns of a stream, or of several inputs of queries that read the same ones."""
+    query = next(iter(queries.values()))
+    filled = {name: opened for name, opened in inputs.items() if opened.schema.names}
+    shared, across = None, None
+    if query.others:
+        assert query.combine is not None
+        opened = merged(query, inputs)  # refuses inputs that cannot be put in order
+        shared, across = shared_columns(query, filled), query.combine.across
+    else:
+        opened = inputs[query.stream]
+    schema = opened.schema
+    uses = Uses.of(queries.values(), schema)
+    schema = settled(schema, uses)
+    for variant in opened.variants:
+        schema = widened(schema, variant, opened.schema.names, uses)
+    return Layout(schema, opened.typed, shared, across)
+
+
+def numbered(inputs: Mapping[str, Source]) -> list[NumberedPiece]:
+    """The pieces of all inputs, in the order of arrival within each input."""
+    pieces = []
+    for number, (name, opened) in enumerate(inputs.items()):
+        assert opened.pieces is not None, "the stream is in files"
+        pieces += [
+            NumberedPiece((number << INPUT_BITS) + position, name, piece)
+            for position, piece in enumerate(opened.pieces())
+        ]
+    return pieces
+
+
+def tasks_of(
+    pieces: Sequence[NumberedPiece], cores: int
+) -> tuple[tuple[NumberedPiece, ...], ...]:
+    """Pieces for each task: neighbours, of about equal weight, enough tasks for all cores."""
+    weights = [max(1, each.piece.weight) for each in pieces]
+    total = sum(weights)
+    count = min(len(pieces), max(cores, -(-total // _TASK_BYTES)))
+    tasks: list[list[NumberedPiece]] = [[] for _ in range(count)]
+    before = 0
+    for each, weight in zip(pieces, weights, strict=True):
+        # The task in whose share of the bytes the middle of the piece lies.
+        tasks[min(count - 1, (2 * before + weight) * count // (2 * total))].append(each)
+        before += weight
+    return tuple(tuple(task) for task in tasks if task)
+
+
+def parallelism(session: SparkSession) -> int:
+    """The number of tasks that run at once, as far as Spark tells."""
+    context = getattr(session, "_sc", None)  # a remote session has none
+    if context is not None:
+        return max(1, int(context.defaultParallelism))
+    from pyspark.sql import functions as F
+
+    spread = session.range(0, 4096).select(F.spark_partition_id().alias("task"))
+    return max(1, spread.distinct().count())
+
+
+__all__ = [
+    "BUCKETS", "INPUT_BITS", "ScanPlan", "layout_of", "numbered", "parallelism", "plan_scan",
+    "tasks_of",
+]  # fmt: skip
