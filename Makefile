@@ -12,7 +12,7 @@ FAMILY_TESTS = $(if $(findstring /,$(FAMILY)),$(wildcard $(FAMILY)),\
 	$(wildcard tests/$(FAMILY) tests/*/$(FAMILY) tests/*/test_$(FAMILY)*.py tests/test_$(FAMILY)*.py))
 # make test TESTS="-m 'data and not stress' tests" runs those that need the real streams.
 TESTS ?= $(if $(FAMILY),$(or $(strip $(FAMILY_TESTS)),$(error no tests for FAMILY=$(FAMILY))),tests)
-# make quick: some 130 s of CPU, without Spark and without what takes long and seldom breaks.
+# make quick: some 105 s of CPU, without Spark and without what takes long and seldom breaks.
 QUICK := tests/core tests/planner tests/sharing tests/testing tests/operators tests/test_public.py \
 	tests/language/test_language_golden.py tests/certain/test_operators.py tests/uncertain/test_golden.py \
 	tests/local/test_session.py $(addprefix tests/runtime/test_,$(addsuffix .py,changes encoders order \
