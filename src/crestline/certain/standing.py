@@ -221,7 +221,7 @@ class StandingQueries:
         ).last_of_ends()
 
     def _pass_by(self, points: Floats, times: Ints) -> Snapshots:
-        """Count records that no query sees: later queries see later records only."""
+        """Count records that no query sees; queries added later see only later records."""
         if len(points):
             self.seen += len(points)
             self._time = int(times[-1])
@@ -242,13 +242,15 @@ class StandingQueries:
         )  # fmt: skip
         arriving = Points(points, times, self.seen)
         self._cursor[SNAPSHOTS] = self._cursor[WRITTEN] = 0
-        at, reason = 0, -1
+        position, reason = 0, -1
         while reason != FINISHED:
             standing = Standing(
                 self._queries.arrays, self._bands.arrays, self._filters.arrays, self._grid.arrays,
                 self._recent, self._order, changes,
             )  # fmt: skip
-            reason, slot, at = take_records(algorithm, standing, arriving, at, self._cursor, output)
+            reason, slot, position = take_records(
+                algorithm, standing, arriving, position, self._cursor, output
+            )
             if reason == OUTPUT_FULL:
                 output = Output(*(longer(array, len(array)) for array in output))
             elif reason != FINISHED:
@@ -262,17 +264,17 @@ class StandingQueries:
         return output.snapshot[: 3 * snapshots], output.number[:written], output.score[:written]
 
     def top(self, number: int) -> tuple[Ints, Floats]:
-        """A query's answer now: the records' numbers and scores, best first."""
+        """Return a query's answer now: the numbers and scores of its records, best first."""
         numbers, scores = self.band(number)
         k = int(self._row(number)[K])
         return numbers[:k], scores[:k]
 
     def band(self, number: int) -> tuple[Ints, Floats]:
-        """All that a query's band holds."""
+        """Return all records in a query's band."""
         return self._bands.of(self._row(number))
 
     def filter(self, number: int) -> tuple[Ints, Floats]:
-        """All that a query's filter holds."""
+        """Return all records in a query's filter."""
         return self._filters.of(self._row(number))
 
     def _row(self, number: int) -> Ints:
@@ -280,12 +282,12 @@ class StandingQueries:
         return row
 
     def covered(self, number: int) -> float:
-        """The threshold that a query's cells are good for."""
+        """The threshold for which a query's cells are sufficient."""
         return float(self._queries.arrays.values[self._queries.slot(number), COVERED])
 
     @property
     def candidates(self) -> int:
-        """References to records in bands and filters, of all queries."""
+        """The number of references to records in the bands and filters of all queries."""
         active = self._queries.active()
         return int(active[:, BAND + SIZE].sum() + active[:, FILTER + SIZE].sum())
 
@@ -297,7 +299,7 @@ class StandingQueries:
 
     @property
     def buffered(self) -> int:
-        """Records in the shared buffer."""
+        """The number of records in the shared buffer."""
         return int(self.seen - self._cursor[HEAD]) if self.options.filtered else 0
 
     @property
@@ -306,7 +308,7 @@ class StandingQueries:
         return int(self._cursor[TOUCHED])
 
     def stands_for(self, number: int, preference: Preference, k: int, window: int) -> bool:
-        """Whether the query of this number is this one."""
+        """Whether the query of this number equals this one."""
         return self._queries.holds(number, preference, k, window)
 
     # -- state --------------------------------------------------------------------------------
@@ -348,7 +350,7 @@ class StandingQueries:
         self._require_sound()
 
     def _require_sound(self) -> None:
-        """Refuse a state with which a kernel would leave its arrays; see ``core.sound``."""
+        """Refuse a state that would make a kernel leave its arrays; see ``core.sound``."""
         self._queries.require_sound()
         table, slots = self._queries.arrays.table, self._queries.slots
         self._bands.require_sound(table)
