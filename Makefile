@@ -12,10 +12,11 @@ FAMILY_TESTS = $(if $(findstring /,$(FAMILY)),$(wildcard $(FAMILY)),\
 	$(wildcard tests/$(FAMILY) tests/*/$(FAMILY) tests/*/test_$(FAMILY)*.py tests/test_$(FAMILY)*.py))
 # make test TESTS="-m 'data and not stress' tests" runs those that need the real streams.
 TESTS ?= $(if $(FAMILY),$(or $(strip $(FAMILY_TESTS)),$(error no tests for FAMILY=$(FAMILY))),tests)
-# make quick: some 130 s of CPU, without Spark and without what takes long and seldom breaks.
-QUICK := tests/core tests/runtime tests/planner tests/sharing tests/testing tests/test_public.py \
+# make quick: some 105 s of CPU, without Spark and without what takes long and seldom breaks.
+QUICK := tests/core tests/planner tests/sharing tests/testing tests/operators tests/test_public.py \
 	tests/language/test_language_golden.py tests/certain/test_operators.py tests/uncertain/test_golden.py \
-	$(addprefix tests/local/test_,$(addsuffix .py,universal windows order changes partitions results session select))
+	tests/local/test_session.py $(addprefix tests/runtime/test_,$(addsuffix .py,changes encoders order \
+	partitions results select turns universal watermark windows))
 SUITE ?= all
 PAPER ?= all
 

@@ -144,12 +144,12 @@ class Answers(NamedTuple):
         """Repeated answers are left out; where it stood before, at first."""
         found = cls([], [])
         for reported in told:
-            assert reported.outlook is not None
+            assert reported.bounds is not None
             for number, end in enumerate(reported.end.tolist()):
                 part = slice(int(reported.offset[number]), int(reported.offset[number + 1]))
                 top = (
                     objects[reported.id[part]].tolist(), reported.score[part].tolist(),
-                    reported.outlook.upper[part].tolist(), reported.outlook.certain[part].tolist(),
+                    reported.bounds.upper[part].tolist(), reported.bounds.certain[part].tolist(),
                 )  # fmt: skip
                 if end <= since:
                     found.ends.clear(), found.tops.clear()
@@ -243,13 +243,13 @@ def contenders(
 def _last(reported: Snapshots) -> Snapshots:
     """The last answer only."""
     part = slice(int(reported.offset[-2]), int(reported.offset[-1]))
-    assert reported.outlook is not None
-    view = type(reported.outlook)(
-        *(getattr(reported.outlook, name)[part] for name in ("upper", "certain", "latest", "rival"))
+    assert reported.bounds is not None
+    view = type(reported.bounds)(
+        *(getattr(reported.bounds, name)[part] for name in ("upper", "certain", "latest", "rival"))
     )
     return Snapshots.of(
         reported.partition[-1:], reported.end[-1:], np.array([part.stop - part.start]),
-        reported.id[part], reported.score[part], outlook=view,
+        reported.id[part], reported.score[part], bounds=view,
     )  # fmt: skip
 
 

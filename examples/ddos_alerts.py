@@ -121,7 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             watch.take(row)
             seen[row["at"]] = dict(watch.top)
     metrics = session.metrics
-    print(f"\n{metrics.rows_in:,} records read, {metrics.result_rows:,} changes told")
+    print(f"\n{metrics.rows_in:,} records read, {metrics.result_rows:,} changes reported")
     if options.out:
         draw(seen, options.out)
 

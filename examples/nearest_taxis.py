@@ -96,11 +96,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for _ in range(options.people):
         board.add(town.someone())
 
-    told, seconds = 0, []
+    changes, seconds = 0, []
     for round_ in range(1, options.rounds + 1):
         reports = town.drive()
         began = time.perf_counter()
-        told += board.push(reports).num_rows
+        changes += board.push(reports).num_rows
         seconds.append(time.perf_counter() - began)
         # The one who has waited longest takes the nearest taxi; someone else comes.
         first = next(iter(town.waiting))
@@ -121,7 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     metrics = board.metrics
     reports_in = metrics["rows_in"]
     looked = metrics["meetings"] / options.people
-    print(f"\n{reports_in:,} reports for {options.people} queries: {told:,} changes were told")
+    print(f"\n{reports_in:,} reports for {options.people} queries: {changes:,} changes")
     print(f"A query looked at reports {looked:,.0f} times, of {2 * reports_in:,} possible")
     print(f"{TAXIS / median(seconds):,.0f} reports a second in a usual round")
     if options.out:

@@ -85,11 +85,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
             certain = "   certain" if row["certain"] else ""
             print(f"{until:<10}{row['flow']:<32}{sizes}{certain}")
 
-    told = Counter(row["window_end"].second for row in rows)
+    reported = Counter(row["window_end"].second for row in rows)
     sure = Counter(row["window_end"].second for row in rows if row["certain"])
-    print(f"\nAll {len(rows)} rows, by the second at which they were told")
-    for second in sorted(told):
-        print(f"  :{second:02}  {sure[second]:3} of {told[second]:3} were certain")
+    print(f"\nAll {len(rows)} rows, by the second at which they were reported")
+    for second in sorted(reported):
+        print(f"  :{second:02}  {sure[second]:3} of {reported[second]:3} were certain")
 
 
 if __name__ == "__main__":

@@ -317,7 +317,7 @@ def _followed(stream: Stream, point: FigurePoint, plan: str, asked: Sequence[Dem
         reported = operator.advance(stop * every)
         if start:  # before, the window was filled
             steps.append(time.process_time() - began)
-            told.append([] if reported.ask is None else reported.ask.tolist())
+            told.append([] if reported.query is None else reported.query.tolist())
     return steps, told, [d.frequency for d in asked]
 
 

@@ -44,7 +44,8 @@ def run(
             batch, reader or dataset, or whatever else has ``__arrow_c_stream__``; a structured
             array of NumPy; a dictionary of columns; a list or an iterator of dictionaries; an
             iterator of frames or batches; a path or a list of paths: a file, a folder (also one
-            that is partitioned as Hive does it) or a glob of parquet, csv or json lines files.
+            that is partitioned as Hive does it) or a glob of parquet, csv or json lines files, on
+            this disk or at an address such as ``s3://bucket/key``.
         engine: ``"local"`` runs in this process. ``"spark"`` runs on Spark, which needs Java and
             the extra ``spark``. The rows are the same.
         strict: Whether the first bad record is an error. Else bad records are set aside, with

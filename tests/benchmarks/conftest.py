@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 ROOT = str(Path(__file__).resolve().parents[2])
+
 if ROOT not in sys.path:
     sys.path.insert(0, ROOT)
 
@@ -29,3 +30,8 @@ def spark() -> Iterator[Any]:
         # Sockets that py4j leaves to the collector.
         warnings.simplefilter("ignore", ResourceWarning)
         gc.collect()
+
+
+@pytest.fixture(autouse=True)
+def _files_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CRESTLINE_BENCH_DATA", str(tmp_path / "data"))

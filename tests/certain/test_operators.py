@@ -134,3 +134,20 @@ def test_a_record_of_a_reported_pane_is_refused() -> None:
         run.observe(Batch(np.array([1.0]), np.array([5])))
     with pytest.raises(CrestlineError, match="times with every batch"):
         run.observe(np.array([1.0]))
+
+
+def test_sma_recomputes_as_the_paper_says() -> None:
+    """It kept the skyband of the whole window, so it never had to, and paid for every record."""
+    run = SMA(k=100, window=10_000, slide=1_000)
+    for seed in range(60):
+        run.observe(np.random.default_rng(seed).random(1_000))
+        run.advance()
+    assert 5 < run.recomputed < 60
+
+
+def test_mintopk_is_minimal_when_the_window_is_no_multiple_of_the_slide() -> None:
+    """5 and 4 leave the window at the same slide, so 4 can never be reported."""
+    run = MinTopK(k=1, window=3, slide=2)
+    run.observe(np.array([1.0, 5.0, 4.0, 0.0]))
+    run.advance()
+    assert run.window_marks() == [(1, 4, 4), (3, 6, 6)]

@@ -22,7 +22,7 @@ Cell = tuple[int, int, list[int]]
 def cells(reported: Snapshots) -> dict[int, list[Cell]]:
     """Snapshots by ask, as ends, partitions and ids."""
     found: dict[int, list[Cell]] = {}
-    asks = np.zeros(len(reported), np.int64) if reported.ask is None else reported.ask
+    asks = np.zeros(len(reported), np.int64) if reported.query is None else reported.query
     for ask, (partition, end, ids, _) in zip(asks.tolist(), reported, strict=True):
         found.setdefault(ask, []).append((end, partition, ids.tolist()))
     return found
@@ -169,7 +169,7 @@ def test_who_cannot_join() -> None:
     timed.advance(10)
     with pytest.raises(CrestlineError, match="have been reported"):
         timed.add(QuerySpec(1, 10, 5, since=10))
-    with pytest.raises(CrestlineError, match="the last ask"):
+    with pytest.raises(CrestlineError, match="the last query"):
         timed.remove(0)
-    with pytest.raises(CrestlineError, match="share with their like only"):
+    with pytest.raises(CrestlineError, match="share with queries at every arrival only"):
         SharedTopK([QuerySpec(1, 10, 5), QuerySpec(1, 10, None)])

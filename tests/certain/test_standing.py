@@ -20,7 +20,7 @@ from crestline.certain.standing import (
     WeightedDistance,
     WeightedSum,
 )
-from crestline.core.errors import CrestlineError
+from crestline.core.errors import CrestlineError, StateError
 from crestline.core.state import pack, unpack
 from crestline.kernels.certain.scoring import (
     COSINE,
@@ -305,3 +305,11 @@ def test_times_must_come_and_ascend() -> None:
     board.observe(np.array([[0.5]]), np.array([5]))
     with pytest.raises(CrestlineError, match="in the order of their times"):
         board.observe(np.array([[0.5]]), np.array([4]))
+
+
+def test_a_cursor_with_the_entries_of_before_is_refused() -> None:
+    """Until version 7 of states it also counted what was written."""
+    state = StandingQueries(1).state()
+    StandingQueries.from_state(state)
+    with pytest.raises(StateError, match=r"cursor has \[4\] entries, not 2"):
+        StandingQueries.from_state(state | {"cursor": np.zeros(4, np.int64)})

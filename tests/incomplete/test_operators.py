@@ -117,7 +117,7 @@ class Stream:
         return [found, sorted(repeats)]
 
     def told(self, reported: Snapshots) -> list[Any]:
-        view = reported.outlook
+        view = reported.bounds
         rows = []
         for i in range(len(reported)):
             part = slice(int(reported.offset[i]), int(reported.offset[i + 1]))

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from crestline.testing import Record, Spec, expect
-from local.by_sql import expected
 from local.engines import assert_same_rows, at, in_place, rejects_of, rows_of, run
+from testing.by_sql import expected
 
 pytestmark = pytest.mark.data
 SECOND = 1_000_000

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -28,7 +29,9 @@ from local.engines import (
 from strategies import Case, cases, splits, to_table
 
 SECOND = 1_000_000
+
 QUERY = "SELECT TOP 2 id FROM s [RANGE 20 SECONDS SLIDE 10 SECONDS ON ts] ORDER BY val DESC"
+
 SPEC = Spec(2, "range_slide", 20 * SECOND, 10 * SECOND, "ts")
 
 
@@ -37,6 +40,7 @@ def seconds(*records: tuple[str, int, float | None]) -> list[dict[str, Any]]:
 
 
 DATA = seconds(("a", 5, 1.0), ("b", 12, 3.0), ("c", 21, 2.0), ("d", 44, 1.0))
+
 WANTED = ["10: a", "20: ba", "30: bc", "40: c", "50: d"]
 
 
@@ -155,9 +159,6 @@ def test_batches_do_not_show(data: st.DataObject, case: Case) -> None:
         case = case.with_spec(lateness=0)
     whole = rows_of(run_case(case).to_arrow())
     assert_same_rows(in_place(case.spec, got), whole, case.spec.text())
-
-
-# --- state ---------------------------------------------------------------------------------------
 
 
 def resume(state: bytes, query: str = QUERY) -> Any:
@@ -280,3 +281,30 @@ def test_what_is_kept_does_not_grow_with_the_stream() -> None:
         kept.append(session.metrics.kept)
     assert max(sizes[10:]) < 2 * max(sizes[:3])
     assert max(kept) <= 100
+
+
+def test_many_small_batches_equal_one() -> None:
+    """Most bring nothing that is due; the engine must notice the ones that do."""
+    rng = np.random.default_rng(0)
+    times = np.sort(rng.integers(0, 60_000_000, 500))
+    table = pa.table({"t": pa.array(times).cast(pa.timestamp("us")), "x": rng.random(500)})
+    query = "SELECT TOP 2 x FROM s [RANGE 10 s SLIDE 1 s ON t] ORDER BY x DESC"
+    session = crestline.open(query)
+    parts = [session.push(table.slice(i, 1)) for i in range(500)]
+    # All but the last window end are passed by some record, and reported at once.
+    assert sum(part.num_rows > 0 for part in parts) > 40
+    parts.append(session.finish())
+    assert len(set(parts[-1].column("window_end").to_pylist())) == 1
+    assert pa.concat_tables(parts).equals(crestline.run(query, {"s": table}).to_arrow())
+
+
+def test_small_batches_within_one_slide_are_forgotten_too() -> None:
+    """What nobody needs was dropped only when a window ended."""
+    session = crestline.open("SELECT TOP 1 x FROM s [RANGE 1 d SLIDE 1 d ON t] ORDER BY x DESC")
+    sizes = []
+    for part in range(40):
+        times = pa.array(np.arange(1000) + 1000 * part).cast(pa.timestamp("us"))
+        session.push(pa.table({"t": times, "x": np.random.default_rng(part).random(1000)}))
+        sizes.append(len(session.snapshot()))
+    assert session.metrics.kept < 50
+    assert max(sizes) < 20_000

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import crestline
 from crestline.core.sentinels import LONG_AGO
 from crestline.language import parse
 from crestline.runtime import turns as module
@@ -22,8 +23,11 @@ from crestline.runtime.watermark import Watermark
 from crestline.runtime.window_meter import WindowMeter
 
 SECOND = 1_000_000
+
 STEPS = "RANGE 9 s SLIDE 3 s ON ts"
+
 ARRIVALS = "RANGE 9 s ON ts"
+
 COUNTED = "ROWS 3 ON ts"
 
 
@@ -131,3 +135,24 @@ class TestTimeOrder:
         list(bench.turns.push(records(3, 1, 4)))
         other.turns.restore(bench.turns.state())
         assert seen(other.turns.flush()) == seen(bench.turns.flush()) == [([3, 4], None, True)]
+
+
+@pytest.mark.parametrize("lateness", ["", " LATENESS 3 s"])
+@pytest.mark.parametrize("using", ["RAPF", "MINTOPK", "SCSQ_BUFFER", "BS"])
+def test_a_large_batch_where_every_arrival_is_a_result(
+    using: str, lateness: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is taken in pieces: the first was reported up to the last record of all."""
+    rng = np.random.default_rng(5)
+    times = np.arange(300) * 1_000_000 + rng.integers(0, 2_500_000, 300)
+    times = times if lateness else np.sort(times)
+    columns = {"t": pa.array(times).cast(pa.timestamp("us")), "x": rng.random(300)}
+    table = pa.table(columns | {"p": 1.0 - rng.random(300)})
+    doubt = " WITH PROBABILITY p" if using in ("SCSQ_BUFFER", "BS") else ""
+    query = (
+        f"SELECT TOP 2 x FROM s [RANGE 20 s ON t]{doubt} ORDER BY x DESC{lateness} USING {using}"
+    )
+    whole = crestline.run(query, {"s": table}).to_arrow()
+    monkeypatch.setattr("crestline.runtime.turns._PORTION", 64)
+    assert crestline.run(query, {"s": table}).to_arrow().equals(whole)
+    assert len(set(whole.column("window_end").to_pylist())) == len(np.unique(times))

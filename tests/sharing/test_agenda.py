@@ -15,10 +15,10 @@ from crestline.sharing import PLANS, Demand, Schedule, SharedAgenda
 
 def listed(due: Executions) -> list[tuple[int, list[int]]]:
     assert due.offset[0] == 0
-    assert due.offset[-1] == len(due.ask)
-    assert {due.at.dtype, due.offset.dtype, due.ask.dtype} == {np.dtype(np.int64)}
+    assert due.offset[-1] == len(due.query)
+    assert {due.at.dtype, due.offset.dtype, due.query.dtype} == {np.dtype(np.int64)}
     return [
-        (int(at), due.ask[due.offset[i] : due.offset[i + 1]].tolist())
+        (int(at), due.query[due.offset[i] : due.offset[i + 1]].tolist())
         for i, at in enumerate(due.at)
     ]
 
@@ -154,4 +154,4 @@ def test_hundreds_of_asks_over_thousands_of_moments() -> None:
         assert len(whole) >= 6_000
         parts = [agenda.due(turn * 30 * second, (turn + 1) * 30 * second) for turn in range(100)]
         assert np.array_equal(np.concatenate([part.at for part in parts]), whole.at)
-        assert np.array_equal(np.concatenate([part.ask for part in parts]), whole.ask)
+        assert np.array_equal(np.concatenate([part.query for part in parts]), whole.query)

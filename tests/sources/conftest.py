@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import urllib.request
 import uuid
@@ -44,6 +45,20 @@ class Bucket:
     def at(self, key: str) -> str:
         return f"s3://{self.name}/{key}"
 
+    def user(self) -> dict[str, str]:
+        """The settings of a user whom the server knows, and who may read everything."""
+        iam = boto3.client("iam", "us-east-1", endpoint_url=self.endpoint)
+        name = f"user-of-{self.name}"
+        iam.create_user(UserName=name)
+        rights = {"Effect": "Allow", "Action": "s3:*", "Resource": "*"}
+        policy = json.dumps({"Version": "2012-10-17", "Statement": rights})
+        iam.put_user_policy(UserName=name, PolicyName="all", PolicyDocument=policy)
+        key = iam.create_access_key(UserName=name)["AccessKey"]
+        return {
+            "AWS_ACCESS_KEY_ID": key["AccessKeyId"],
+            "AWS_SECRET_ACCESS_KEY": key["SecretAccessKey"],
+        }
+
     def check_credentials(self, check: bool) -> None:
         """Let the server refuse whom it does not know, or nobody."""
         request = urllib.request.Request(
@@ -85,7 +100,7 @@ class Site:
 
     folder: Path
     ranges: bool = True
-    #: Whether it refuses to answer.
+    #: Whether it refuses those who show no password.
     forbids: bool = False
     address: str = ""
     #: The bytes of files that it has sent.
@@ -103,7 +118,7 @@ class _Handler(SimpleHTTPRequestHandler):
     def do_GET(self) -> None:
         asked = self.headers.get("Range")
         file = Path(self.translate_path(self.path))
-        if self.site.forbids:
+        if self.site.forbids and "Authorization" not in self.headers:
             self.send_error(403)
         elif asked is None or not self.site.ranges or not file.is_file():
             super().do_GET()
@@ -120,7 +135,7 @@ class _Handler(SimpleHTTPRequestHandler):
             self.site.sent.append(len(part))
 
     def do_HEAD(self) -> None:
-        if self.site.forbids:
+        if self.site.forbids and "Authorization" not in self.headers:
             self.send_error(403)
         else:
             super().do_HEAD()

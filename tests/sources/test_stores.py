@@ -24,7 +24,7 @@ import pytest
 import crestline
 from cli.command import TOP, run_here
 from cli.command import crestline as command
-from crestline.core.errors import MissingExtraError, SourceError, UnreachableError
+from crestline.core.errors import MissingExtraError, SourceError
 from crestline.sources import find_files, stores
 from crestline.sources.growing import grows_by_lines
 from crestline.sources.reaching import connect
@@ -148,6 +148,7 @@ def test_another_encoding_and_empty_objects(bucket: Bucket, tmp_path: Path) -> N
     far = rows(bucket.at("*.csv"), top, encoding="latin-1")
     assert far == rows(tmp_path, top, encoding="latin-1")
     assert [row["id"] for row in far] == ["Öhm"]
+    assert rows(bucket.at("b.csv"), top) == rows(tmp_path / "b.csv", top) == []
 
 
 def test_copies_are_removed(
@@ -229,9 +230,12 @@ def test_what_web_servers_refuse(site: Site, monkeypatch: pytest.MonkeyPatch) ->
         f"{address} cannot be reached: {host} denied access: put the user and the password of the"
         " host into ~/.netrc"
     )
+    (site.folder / "netrc").write_text("machine 127.0.0.1 login me password hunter2")
+    monkeypatch.setenv("NETRC", str(site.folder / "netrc"))
+    assert rows(address) == rows(site.folder / "a.csv")
     gone = f"http://127.0.0.1:{closed_port()}/a.csv"
     assert message(gone).startswith(f"{gone} cannot be reached: no answer from 127.0.0.1:")
-    for odd in (f"{address}?token=hunter2", f"{site.address}/*.csv"):
+    for odd in (f"{address}?download=1", f"{site.address}/*.csv"):
         assert "of which only files are read" in message(odd)
     assert "must not hold credentials" in message(f"http://me:hunter2@{host}/a.csv")
     site.forbids = False
@@ -248,6 +252,14 @@ def test_a_silent_web_server_is_given_up(monkeypatch: pytest.MonkeyPatch) -> Non
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"http://127.0.0.1:{silent.getsockname()[1]}/a.csv"
         assert "no answer from 127.0.0.1" in message(address)
+
+
+def test_a_silent_store_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stores, "_PATIENCE", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        monkeypatch.setenv("STORAGE_EMULATOR_HOST", f"http://127.0.0.1:{silent.getsockname()[1]}")
+        said = message("gs://anonymous@bucket/a.csv")
+    assert "no answer from Google Cloud Storage (nothing came within 0.5 seconds)" in said
 
 
 # -- one sentence ---------------------------------------------------------------------------------
@@ -270,8 +282,9 @@ def test_what_is_not_in_a_store(bucket: Bucket) -> None:
 
 
 def test_a_closed_port(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert rows(bucket.put("a.csv", csv(records(1))))
     endpoint = f"http://127.0.0.1:{closed_port()}"
-    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", endpoint)
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", endpoint)  # a new setting counts at once
     assert message(bucket.at("a.csv")) == (
         f"{bucket.at('a.csv')} cannot be reached: no answer from {endpoint} (Could not connect to"
         " server): check the network, AWS_ENDPOINT_URL and AWS_REGION"
@@ -292,11 +305,35 @@ def test_wrong_credentials(bucket: Bucket) -> None:
         bucket.check_credentials(False)
 
 
+def test_credentials_come_from_the_environment(
+    bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = bucket.put("a.csv", csv(records(1)))
+    user = bucket.user()
+    file = tmp_path / "credentials"
+    file.write_text("\n".join(["[mine]", *(f"{name.lower()} = {user[name]}" for name in user)]))
+    bucket.check_credentials(True)
+    try:
+        with monkeypatch.context() as keys:
+            for name, value in user.items():
+                keys.setenv(name, value)
+            assert rows(address)
+        assert "denied access" in message(address)
+        for name in user:
+            monkeypatch.delenv(name)
+        monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(file))
+        monkeypatch.setenv("AWS_PROFILE", "mine")
+        assert rows(address)
+    finally:
+        bucket.check_credentials(False)
+
+
 @pytest.mark.parametrize(
     "address",
     ["s3://key:hunter2@bucket/a.csv", "s3://key:sec/hunter2@bucket/a.csv", "s3://key@bucket/a",
      "gs://key:hunter2@bucket/a.csv", "abfs://c:hunter2@account.dfs.core.windows.net/a.csv",
-     "hdfs://me:hunter2@host:8020/a.csv", "https://me:hunter2@host/a.csv", "S3://k:hunter2@b/*.csv"],
+     "hdfs://me:hunter2@host:8020/a.csv", "https://me:hunter2@host/a.csv", "s3://bucket/a.csv?secret_key=hunter2",
+     "https://host/a.csv?X-Amz-Signature=hunter2", "S3://k:hunter2@b/*.csv"],
 )  # fmt: skip
 def test_credentials_in_an_address_are_refused(address: str) -> None:
     assert "must not hold credentials" in message(address)
@@ -306,7 +343,8 @@ def test_credentials_in_an_address_are_refused(address: str) -> None:
 
 def test_unknown_schemes() -> None:
     assert message("ftp://host/a.csv").startswith("ftp:// is not read: give a path on this disk or")
-    assert "names no bucket or host" in message("s3:///a.csv")
+    assert "must name a bucket or host" in message("s3:///a.csv")
+    assert "a Path drops one of its slashes" in message(Path("s3://bucket/a.csv"))
     assert "is on another machine" in message("file://host/a.csv")
 
 
@@ -317,6 +355,7 @@ def test_unknown_schemes() -> None:
         ("gcs", "anonymous@bucket", "GcsFileSystem", "bucket/"),
         ("abfs", "box@account.dfs.core.windows.net", "AzureFileSystem", "box/"),
         ("abfss", "box", "AzureFileSystem", "box/"),
+        ("abfs", "account.dfs.core.windows.net", "AzureFileSystem", ""),
         ("s3a", "bucket", "S3FileSystem", "bucket/"),
     ],
 )
@@ -407,22 +446,26 @@ def test_addresses_are_no_paths(
     own = tmp_path / "top.jsonl"
     said = run_here(TOP, "-s", f"s={own.as_uri()}", "--out", own, code=2).stderr
     assert "is part of the stream 's'" in said
+    said = run_here(TOP, "-s", f"s={tmp_path.as_uri()}", "--out", "new.jsonl", code=2).stderr
+    assert "would become part of the stream 's'" in said
     assert os.listdir(tmp_path) == ["top.jsonl"]
 
 
+@pytest.mark.parametrize("opening", [1, 2])
 def test_a_failure_in_the_middle_is_one_sentence(
-    bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+    opening: int, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     address = bucket.put("a.parquet", parquet(records(1)))
     opened = stores.open_file
+    openings = []
 
-    def vanishing(name: str) -> Any:
-        file = opened(name)
-        bucket.remove("a.parquet")
-        return file
+    def vanishing(name: str) -> pa.NativeFile:
+        openings.append(opened(name))
+        if len(openings) == opening:
+            bucket.remove("a.parquet")
+        return openings[-1]
 
     monkeypatch.setattr(stores, "open_file", vanishing)
-    with pytest.raises(
-        UnreachableError, match="there is no s3://|cannot be reached|cannot be read"
-    ):
-        rows(address)
+    said = message(address)
+    assert said.startswith(f"{address} cannot be read: {bucket.endpoint} says:"), said
+    assert len(openings) == opening

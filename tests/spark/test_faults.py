@@ -8,7 +8,6 @@ import json
 import os
 import signal
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -264,23 +263,54 @@ def test_a_damaged_state_file_is_refused(spark: Any, tmp_path: Path) -> None:
     run.add(0)
     run.follow(trigger="available-now").wait()
     before = dict(run.parts)
-    deltas = list((tmp_path / "checkpoint" / "state").rglob("*.delta"))
-    assert deltas
-    for delta in deltas:
-        content = bytearray(delta.read_bytes())
+    states = list((tmp_path / "checkpoint" / "state").rglob("*.bin"))
+    assert len(states) == 2, "one for each bucket"
+    for state in states:
+        content = bytearray(state.read_bytes())
         middle = len(content) // 2
         content[middle : middle + 8] = bytes(255 - byte for byte in content[middle : middle + 8])
-        delta.write_bytes(bytes(content))
-        for checksum in delta.parent.glob(f".{delta.name}.crc"):
-            checksum.unlink()  # as if the damage had happened before Spark wrote it
-    _forget_loaded_state(spark)
+        state.write_bytes(bytes(content))
     run.add(1)
-    with pytest.raises(CrestlineError, match="damaged|checkpoint"):
+    with pytest.raises(StateError, match="damaged"):
         run.follow(trigger="available-now").wait()
     assert run.parts == before
+    states[0].unlink()
+    with pytest.raises(StateError, match="lacks the file|damaged"):
+        run.follow(trigger="available-now").wait()
 
 
-def _forget_loaded_state(spark: Any) -> None:
-    """Spark keeps state in memory between runs: make it read the files again."""
-    spark._jvm.org.apache.spark.sql.execution.streaming.state.StateStore.stop()
-    time.sleep(0.1)
+def test_a_damaged_history_is_refused_and_a_torn_line_is_not(
+    spark: Any, tmp_path: Path, undisturbed: list[dict[str, Any]]
+) -> None:
+    run = Run(spark, tmp_path)
+    for number in range(FILES):
+        run.add(number)
+        run.follow(trigger="available-now").wait()
+        with (tmp_path / "checkpoint" / "rounds.jsonl").open("ab") as file:
+            file.write(b'{"round": 9, "fil')  # killed in the middle of a line
+    run.follow(trigger="available-now").wait()
+    assert run.rows() == undisturbed
+    with (tmp_path / "checkpoint" / "rounds.jsonl").open("ab") as file:
+        file.write(b'{"round": 9, "fil\n')
+    with pytest.raises(StateError, match="damaged"):
+        run.follow()
+
+
+def test_a_round_that_was_begun_is_repeated_with_its_files(spark: Any, tmp_path: Path) -> None:
+    """A file that came since then waits for the next round."""
+    run = Run(spark, tmp_path)
+    run.add(0)
+
+    def fails(found: Round) -> None:
+        raise Broken("before writing")
+
+    with pytest.raises(Broken):
+        run.follow(sink=fails, trigger="available-now").wait()
+    run.add(1)
+    run.follow(trigger="available-now").wait()
+    lines = (tmp_path / "checkpoint" / "rounds.jsonl").read_text().splitlines()
+    files = [json.loads(line)["files"]["trades"] for line in lines if '"files"' in line]
+    assert [[Path(file).name for file in names] for names in files] == [
+        ["part-0.parquet"], ["part-1.parquet"],
+    ]  # fmt: skip
+    assert sorted(run.parts) == [0, 1]

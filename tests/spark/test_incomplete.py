@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
@@ -30,15 +29,15 @@ from crestline.runtime.shards import can_be_split
 from crestline.spark import rejects, topk
 from crestline.spark.bounded import run_bounded
 from crestline.spark.follow import Follow, checkpoint_at
-from crestline.spark.spread import spread_by
-from crestline.spark.stages import Member, Merge, Prune, Reading, Step
+from crestline.spark.spread import buckets_of, spread_by
+from crestline.spark.stages import Member, Merge, Reading, Step
+from crestline.spark.stages.prune import Pruning
 from incomplete.asking import a_spec, declared, records_for, table_of
 from incomplete.judge import Spec, expect
 from local.engines import assert_same_rows, rejects_of, rows_of, run_heeding
 from spark.test_streaming import Feed
 
 MANY = 10 if os.environ.get("HYPOTHESIS_PROFILE") == "stress" else 1
-CHUNK = "chunk_of_row"
 SECOND = 1_000_000
 SLIDING, ARRIVALS = "RANGE 20 SECONDS SLIDE 5 SECONDS ON ts", "RANGE 15 SECONDS ON ts"
 ROADS = "ACROSS road IN ('north', 'south', 'west')"
@@ -157,20 +156,20 @@ class Stages:
             shards=apart and can_be_split(plan(query)),
         )  # fmt: skip
 
-    def frame(self, table: pa.Table, chunk: int) -> pa.Table:
-        columns = self.projection(table)
-        values = [columns.column(role).to_pylist() for role in self.spread]
-        texts = [repr(row).encode() for row in zip(*values, strict=True)]
-        texts = texts or [b""] * table.num_rows
-        buckets = pa.array([crc32(text) % self.buckets for text in texts], pa.int32())
-        columns = columns.append_column("bucket_of_row", buckets)
-        return columns.append_column(CHUNK, pa.array(np.full(table.num_rows, chunk)))
+    def task(self, table: pa.Table, chunk: int) -> Iterator[pa.RecordBatch]:
+        pruning = Pruning((self.member,), self.buckets, Reading(keep_rejects=True))
+        for start in range(0, table.num_rows, 9):
+            columns = self.projection(table.slice(start, 9))
+            bucket: Any = self.member.bucket
+            if isinstance(bucket, str):
+                bucket = buckets_of([columns.column(role) for role in self.spread], self.buckets)
+            pruning.sieves[0].add(chunk, columns, bucket)
+        return pruning.payloads()
 
     def round(self, tasks: Sequence[pa.Table], first: int) -> None:
         gathered: dict[int, list[bytes]] = {}
-        prune = Prune((self.member,), self.buckets, Reading(CHUNK, keep_rejects=True))
         for number, task in enumerate(tasks, first):
-            for piece in prune(self.frame(task, number).to_batches(max_chunksize=9)):
+            for piece in self.task(task, number):
                 for bucket, payload in zip(*(c.to_pylist() for c in piece.columns), strict=True):
                     gathered.setdefault(bucket, []).append(payload)
         step = Step((self.member,), self.buckets, self.bounded, keep_rejects=True)

@@ -17,7 +17,6 @@ import pyarrow.csv
 import pytest
 
 import crestline
-from crestline.core.errors import SourceError
 from local.engines import rejects_of, rows_of
 
 QUERY = "SELECT TOP 2 id FROM s [RANGE 10 SECONDS SLIDE 5 SECONDS ON ts] ORDER BY x DESC"
@@ -58,17 +57,24 @@ def test_standard_input(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert rows_of(found.to_arrow()) == rows_of(crestline.run(QUERY, RECORDS).to_arrow())
 
 
-def test_what_only_one_process_reads_is_told(spark: Any, tmp_path: Path) -> None:
+def test_files_that_spark_itself_would_not_read(spark: Any, tmp_path: Path) -> None:
+    """Columns in the names of folders, other encodings, other compressions."""
     folder = tmp_path / "data" / "region=north"
     folder.mkdir(parents=True)
     pyarrow.csv.write_csv(pa.Table.from_pylist(RECORDS), folder / "s.csv")
-    assert len(crestline.run(QUERY, tmp_path / "data", engine="spark")) > 0
-    by_region = QUERY.replace(" ORDER", " PARTITION BY region ORDER")
-    with pytest.raises(SourceError, match="'region', which only the names of folders .*local"):
-        crestline.run(by_region, tmp_path / "data", engine="spark")
-    with pytest.raises(SourceError, match="another encoding than UTF-8 .*engine='local'"):
-        crestline.run(QUERY, tmp_path / "data", engine="spark", encoding="latin-1")
     packed = tmp_path / "s.csv.bz2"
     packed.write_bytes(bz2.compress((folder / "s.csv").read_bytes()))
-    with pytest.raises(SourceError, match=".bz2 files .*engine='local'"):
-        crestline.run(QUERY, packed, engine="spark")
+    foreign = tmp_path / "latin.csv"
+    named = [record | {"id": f"\xe9{record['id']}"} for record in RECORDS]
+    text = "id,ts,x\n" + "".join(f"{r['id']},{r['ts']},{r['x'] or ''}\n" for r in named)
+    foreign.write_bytes(text.encode("latin-1"))
+    by_region = QUERY.replace(" ORDER", " PARTITION BY region ORDER")
+    for query, path, encoding in (
+        (by_region, tmp_path / "data", None), (QUERY, packed, None), (QUERY, foreign, "latin-1"),
+    ):  # fmt: skip
+        here, there = (
+            crestline.run(query, path, engine=engine, encoding=encoding)
+            for engine in ("local", "spark")
+        )
+        assert rows_of(there.to_arrow()) == rows_of(here.to_arrow()) != []
+        assert rejects_of(there) == rejects_of(here) != []

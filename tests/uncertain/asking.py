@@ -19,7 +19,8 @@ import crestline
 import hostile
 from crestline.testing import Arrived, Cell, Kind, Spec, oracle, ordering, sort_key
 from local.engines import rows_of
-from uncertain.worlds import ByFormulas, Record, objection
+from uncertain.objections import objection
+from uncertain.worlds import ByFormulas, Record
 
 Row = dict[str, Any]
 ALL_KINDS: tuple[Kind, ...] = (

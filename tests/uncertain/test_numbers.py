@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from crestline.core.batch import Batch, Uncertainty
-from uncertain.replay import QUESTIONS, Rng, Stream, assert_judged, operators, through
+from uncertain.replay import assert_judged, operators, through
+from uncertain.streams import QUESTIONS, Rng, Stream
 
 NAMES = list(operators())
 each_operator = pytest.mark.parametrize("name", NAMES)

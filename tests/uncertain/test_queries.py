@@ -3,20 +3,15 @@ sessions, sums, rules that promise too much, and the icebergs."""
 
 from __future__ import annotations
 
-import math
 import random
-from pathlib import Path
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 import pytest
 
 import crestline
-from crestline import sources
-from crestline.core.errors import CrestlineError, RecordError
 from crestline.testing import Kind, Spec
-from local.engines import ask, moment, rejects_of, rows_of
+from local.engines import ask, rows_of
 from uncertain.asking import (
     ALL_KINDS,
     ASKED,
@@ -28,29 +23,12 @@ from uncertain.asking import (
     apply,
     assert_right,
     by_cell,
-    random_question,
     random_records,
     run,
     to_table,
     windows,
 )
-from uncertain.replay import operators
-
-NAMES = list(operators())
-SECOND = 1_000_000
-DAY = 86_400 * SECOND
-each_algorithm = pytest.mark.parametrize("using", NAMES)
-#: How many random queries of each kind a test looks at.
-rounds = pytest.mark.parametrize("count", [1, pytest.param(15, marks=pytest.mark.stress)])
-
-
-def cases(seed: str, kind: Kind, asked: str, count: int, size: int = 30) -> Any:
-    rng = random.Random(f"{seed} {kind} {asked}")
-    for _ in range(count):
-        yield random_question(rng, kind, asked), random_records(rng, rng.randint(1, size)), rng
-
-
-# --- windows --------------------------------------------------------------------------------------
+from uncertain.cases import SECOND, cases, each_algorithm, rounds
 
 
 @each_algorithm
@@ -112,221 +90,6 @@ def test_probability_is_any_expression() -> None:
     assert found == pytest.approx({3: 0.4, 2: 0.18, 1: 0.084, 0: 0.0336})
 
 
-# --- bad records ----------------------------------------------------------------------------------
-
-BAD: list[tuple[Any, str]] = [
-    (None, "probability is NULL"),
-    (math.nan, "probability is NaN"),
-    (0.0, "probability is outside (0, 1]"),
-    (-0.0, "probability is outside (0, 1]"),
-    (-0.5, "probability is outside (0, 1]"),
-    (1.0000001, "probability is outside (0, 1]"),
-    (math.inf, "probability is outside (0, 1]"),
-    (-math.inf, "probability is outside (0, 1]"),
-]
-PLAIN = "SELECT TOP 5 id FROM s [ROWS 99 SLIDE 3] WITH PROBABILITY prob ORDER BY val DESC"
-
-
-def with_bad(bad: Any) -> pa.Table:
-    return pa.table(
-        {
-            "id": ["a", "bad", "b", "worse", "c"],
-            "val": [1.0, 9.0, 2.0, 8.0, 3.0],
-            "prob": pa.array([0.5, bad, 1.0, bad, 5e-324], pa.float64()),
-        }
-    )
-
-
-@pytest.mark.parametrize(("bad", "reason"), BAD)
-def test_bad_probabilities_are_set_aside(bad: Any, reason: str) -> None:
-    results = crestline.run(PLAIN, {"s": with_bad(bad)}, engine="local")
-    rows = rows_of(results.to_arrow())
-    assert [(r["window_end"], r["id"]) for r in rows] == [(3, "b"), (3, "a"), (3, "c")]
-    assert rejects_of(results) == [(1, "prob", reason), (3, "prob", reason)]
-    assert results.metrics.rejected == {reason: 2}
-    assert results.metrics.rows_in == 5
-
-
-@pytest.mark.parametrize(("bad", "reason"), BAD)
-def test_strict_names_the_first_bad_probability(bad: Any, reason: str) -> None:
-    with pytest.raises(RecordError) as caught:
-        crestline.run(PLAIN, {"s": with_bad(bad)}, engine="local", strict=True)
-    error = caught.value
-    assert (error.stream, error.row, error.column, error.reason) == ("s", 1, "prob", reason)
-
-
-def test_text_that_is_no_number(tmp_path: Path) -> None:
-    path = tmp_path / "s.csv"
-    path.write_text("id,val,prob\na,1,0.5\nb,2,likely\nc,3,\nd,4,1\ne,5,1.5\n")
-    results = crestline.run(PLAIN.replace("SLIDE 3", "SLIDE 2"), {"s": path}, engine="local")
-    assert [r["id"] for r in rows_of(results.to_arrow())] == ["d", "a"]
-    assert rejects_of(results) == [
-        (1, "prob", "not a number"),
-        (2, "prob", "probability is NULL"),
-        (4, "prob", "probability is outside (0, 1]"),
-    ]
-    values = {r["row"]: r["value"] for r in results.rejects.to_pylist()}
-    assert values[1] == "likely"
-
-
-def test_a_column_of_text_is_no_probability() -> None:
-    data = pa.table({"id": [1], "val": [1.0], "prob": ["high"]})
-    with pytest.raises(CrestlineError, match="(?i)probability"):
-        crestline.run(PLAIN, {"s": data}, engine="local")
-
-
-def test_a_record_with_two_faults_is_counted_once() -> None:
-    data = pa.table({"id": [1, 2], "val": [None, 1.0], "prob": [2.0, 0.5]})
-    results = crestline.run(PLAIN.replace("SLIDE 3", "SLIDE 1"), {"s": data}, engine="local")
-    assert results.rejects.num_rows == 1
-    assert sum(results.metrics.rejected.values()) == 1
-    assert len(results) == 1
-
-
-def test_a_bad_probability_does_not_move_the_watermark() -> None:
-    records = [
-        {"id": i, "ts": moment(s * SECOND), "val": 1, "prob": p}
-        for i, s, p in [("a", 5, 0.5), ("bad", 1000, 0.0), ("b", 6, 0.5)]
-    ]
-    query = (
-        "SELECT TOP 2 id FROM s [RANGE 10 s SLIDE 10 s ON ts] WITH PROBABILITY prob"
-        " ORDER BY val DESC"
-    )
-    results = crestline.run(query, {"s": records}, engine="local")
-    assert [r["id"] for r in rows_of(results.to_arrow())] == ["b", "a"]
-    assert results.metrics.rows_late == 0
-
-
-@pytest.mark.parametrize("kind", [pa.float32(), pa.decimal128(9, 4), pa.int8()], ids=str)
-def test_every_numeric_type_is_a_probability(kind: pa.DataType) -> None:
-    chances = [1, 1, 1] if kind == pa.int8() else [0.5, 0.25, 1]
-    data = pa.table(
-        {"id": [0, 1, 2], "val": [3, 2, 1], "prob": pa.array(chances, pa.float64()).cast(kind)}
-    )
-    query = PLAIN.replace("PROBABILITY prob", "PROBABILITY prob AS PT_K(0.001)")
-    found = {r["id"]: r["probability"] for r in ask(query, data)}
-    assert found == dict(enumerate(chances))
-
-
-# --- ties -----------------------------------------------------------------------------------------
-
-
-def lasting(*records: tuple[str, int, float, float, str | None]) -> list[Row]:
-    """``(id, second, score, probability, rule)``."""
-    names = ("id", "ts", "val", "prob", "rule")
-    found = [dict(zip(names, record, strict=True)) for record in records]
-    return [r | {"ts": moment(r["ts"] * SECOND)} for r in found]
-
-
-HOUR = "FROM s [RANGE 1 HOUR SLIDE 1 HOUR ON ts] WITH PROBABILITY prob EXCLUSIVE BY rule"
-
-
-@each_algorithm
-def test_ties_go_by_time_then_key_then_probability(using: str) -> None:
-    """With k = 1 the first existing record is the answer: Pr_1 tells the order of all."""
-    data = lasting(
-        ("z", 5, 1.0, 0.5, None),  # the last second: the highest rank, whatever its name
-        ("b", 4, 1.0, 0.5, None),
-        ("a", 4, 1.0, 0.5, None),
-        ("c", 4, 2.0, 0.5, None),  # a better score beats everything
-        ("b", 4, 1.0, 0.25, None),  # less probable than the other b
-    )
-    query = f"SELECT TOP 1 id {HOUR} AS PT_K(1e-6) ORDER BY val DESC LATENESS 9 s USING {using}"
-    found = [(r["id"], r["probability"]) for r in ask(query, data[::-1])]
-    # In rank order c, z, a, b (0.5), b (0.25).
-    assert found == [
-        ("c", 0.5), ("z", 0.25), ("a", 0.125), ("b", 0.0625), ("b", 0.25 * 0.0625),
-    ]  # fmt: skip
-    assert found == [(r["id"], r["probability"]) for r in ask(query, data)]
-
-
-@each_algorithm
-def test_then_by_the_rule(using: str) -> None:
-    """Alike in everything but the rule: NULL first, then ascending."""
-    data = lasting(
-        ("a", 4, 1.0, 0.5, "y"), ("a", 4, 1.0, 0.5, "x"), ("a", 4, 1.0, 0.5, None),
-        ("b", 4, 0.0, 0.5, "y"),
-    )  # fmt: skip
-    # The b excludes the a of rule y only: which of the three is above it does not matter to
-    # Pr_1(b) = 0.5 * 0.5 * 0.5, but U_TOPK shows that all three rank above it.
-    query = f"SELECT TOP 1 id {HOUR} AS PT_K(1e-6) ORDER BY val DESC USING {using}"
-    for order in (data, data[::-1]):
-        found = [(r["id"], r["probability"]) for r in ask(query, order)]
-        assert found == [("a", 0.5), ("a", 0.25), ("a", 0.125), ("b", 0.125)]
-
-
-@each_algorithm
-def test_the_rule_decides_who_is_counted_out(using: str) -> None:
-    """Two alike, of rule x and of none, and a third of rule x that ranks lower.
-
-    The NULL ranks first, so the record of rule x is the second: Pr_1 of it 0.25. Were it the first,
-    the third record (whose own rule is left out) would stand behind the NULL only, as now.
-    """
-    data = lasting(("a", 4, 1.0, 0.5, "x"), ("a", 4, 1.0, 0.5, None), ("b", 4, 0.0, 0.25, "x"))
-    query = f"SELECT TOP 1 id {HOUR} AS U_KRANKS ORDER BY val DESC USING {using}"
-    for order in (data, data[::-1]):
-        assert [(r["id"], r["probability"]) for r in ask(query, order)] == [("a", 0.5)]
-
-
-@each_algorithm
-def test_without_event_time_the_later_arrival_ranks_higher(using: str) -> None:
-    data = [{"id": i, "val": 1, "prob": p} for i, p in enumerate((0.9, 0.5, 0.5))]
-    query = (
-        "SELECT TOP 1 id FROM s [ROWS 3 SLIDE 3] WITH PROBABILITY prob AS PT_K(0.01)"
-        f" ORDER BY val DESC USING {using}"
-    )
-    found = {r["id"]: r["probability"] for r in ask(query, data)}
-    assert found == {2: 0.5, 1: 0.25, 0: pytest.approx(0.225)}
-
-
-@each_algorithm
-def test_equal_probabilities_go_by_rank(using: str) -> None:
-    data = [{"id": i, "val": v, "prob": 0.5} for i, v in enumerate((1, 3, 2))]
-    query = (
-        "SELECT TOP 3 id FROM s [ROWS 3 SLIDE 3] WITH PROBABILITY prob AS {}"
-        f" ORDER BY val DESC USING {using}"
-    )
-    assert [r["id"] for r in ask(query.format("PK_TOPK"), data)] == [1, 2, 0]
-    assert [r["id"] for r in ask(query.format("PT_K(0.5)"), data)] == [1, 2, 0]
-
-
-@each_algorithm
-@pytest.mark.parametrize("kind", ["range_slide", "range"])
-@rounds
-def test_the_arrival_order_never_shows(using: str, kind: Kind, count: int) -> None:
-    """Any permutation gives the same rows to the last bit, where the lateness allows for it or is
-    not written."""
-    for asked in ASKED:
-        for question, records, rng in cases("permuted", kind, asked, count):
-            question = question.with_spec(select=("site",), key=())
-            shuffled = rng.sample(records, len(records))
-            wanted = answer(question, records, using)
-            assert answer(question, shuffled, using) == wanted
-            assert answer(question.with_spec(lateness=10**15), shuffled, using) == wanted
-
-
-@pytest.mark.parametrize("kind", TIMED_KINDS)
-@rounds
-def test_without_a_lateness_every_record_counts(
-    kind: Kind, count: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In any order, in batches of which something is known or nothing; results as in one batch."""
-    monkeypatch.setattr(sources, "BATCH_ROWS", 5)
-    for asked in ASKED:
-        for question, records, rng in cases("bounded", kind, asked, count):
-            emit = rng.choice(("SNAPSHOTS", "CHANGES"))
-            question = question.with_spec(lateness=None, emit=emit)
-            shuffled = rng.sample(records, len(records)) if rng.random() < 0.8 else records
-            batches = to_table(shuffled).to_batches(max_chunksize=4)
-            for data in (to_table(shuffled), iter(batches)):
-                results = crestline.run(question.text(), {"s": data})
-                assert results.metrics.rows_late == 0
-                assert rows_of(results.to_arrow()) == answer(question, records), question.text()
-
-
-# --- changes --------------------------------------------------------------------------------------
-
-
 @each_algorithm
 @pytest.mark.parametrize("kind", ALL_KINDS)
 @rounds
@@ -383,9 +146,6 @@ def test_a_probability_that_changes_is_a_move_to_the_same_rank(using: str) -> No
     assert [row["score"] for row in rows] == [1, 1]
     nothing_new = {"id": "z", "val": 0, "prob": 0.1}
     assert picture(ask(query, [*data, nothing_new])) == picture(rows)
-
-
-# --- lateness and sessions ------------------------------------------------------------------------
 
 
 def held_up(rng: random.Random, records: list[Row], lateness: int) -> list[Row]:
@@ -475,9 +235,6 @@ def test_the_state_is_a_value() -> None:
     assert rows_of(twin.push(table.slice(half))) + rows_of(twin.finish()) == first
 
 
-# --- sums -----------------------------------------------------------------------------------------
-
-
 @each_algorithm
 def test_groups_by_the_sum_of_their_probabilities(using: str) -> None:
     #   rank      1       2       3       4       5
@@ -530,180 +287,6 @@ def test_sums_stand_anywhere_among_the_clauses() -> None:
     first, last = ask(query.format(clause, ""), data), ask(query.format("", clause), data)
     assert first == last
     assert [row["probability"] for row in first] == [0.875]
-
-
-# --- rules that promise too much ------------------------------------------------------------------
-
-TOO_MUCH = [
-    {"id": i, "val": -i, "prob": p, "rule": rule}
-    for i, (p, rule) in enumerate([(0.7, "x"), (0.7, "x"), (0.5, None), (0.5, "y"), (0.5, "y")])
-]
-RULES = "SELECT TOP 3 id FROM s [ROWS 3] WITH PROBABILITY prob EXCLUSIVE BY rule ORDER BY val DESC"
-
-
-@each_algorithm
-def test_rules_above_one_are_counted(using: str) -> None:
-    """Results 2 and 3 hold both records of rule x."""
-    results = crestline.run(f"{RULES} USING {using}", {"s": TOO_MUCH}, engine="local")
-    assert results.metrics.rules_above_one == 2
-    assert results.rejects.num_rows == 0
-    assert all(math.isfinite(row["probability"]) for row in rows_of(results.to_arrow()))
-    fine = crestline.run(f"{RULES} USING {using}", {"s": TOO_MUCH[1:]}, engine="local")
-    assert fine.metrics.rules_above_one == 0
-
-
-@each_algorithm
-def test_rules_above_one_are_an_error_with_strict(using: str) -> None:
-    query = f"{RULES} USING {using}"
-    with pytest.raises(CrestlineError, match="(?i)rule"):
-        crestline.run(query, {"s": TOO_MUCH}, engine="local", strict=True)
-    session = crestline.open(query, engine="local", strict=True)
-    session.push(TOO_MUCH[:1])
-    with pytest.raises(CrestlineError, match="(?i)rule"):
-        session.push(TOO_MUCH[1:])
-    assert len(crestline.run(query, {"s": TOO_MUCH[1:]}, engine="local", strict=True)) > 0
-
-
-def test_a_resumed_session_goes_on_counting() -> None:
-    session = crestline.open(RULES, engine="local")
-    session.push(TOO_MUCH[:2])
-    assert session.metrics.rules_above_one == 1
-    session = crestline.open(RULES, engine="local", state=session.snapshot())
-    session.push(TOO_MUCH[2:])
-    assert session.metrics.rules_above_one == 2
-
-
-def test_equal_rules_of_different_partitions_are_different_rules() -> None:
-    data = [
-        {"id": i, "val": -i, "prob": 0.7, "rule": "x", "grp": grp} for i, grp in enumerate("ab")
-    ]
-    query = RULES.replace("ORDER BY", "PARTITION BY grp ORDER BY")
-    results = crestline.run(query, {"s": data}, engine="local", strict=True)
-    assert results.metrics.rules_above_one == 0
-    assert [row["probability"] for row in rows_of(results.to_arrow())] == [0.7, 0.7]
-
-
-def test_a_rule_of_any_type() -> None:
-    """Numbers, text, times: what is equal excludes one another, NULL does not."""
-    rules: list[pa.Array] = [
-        pa.array([1, 1, None, None]),
-        pa.array([2**63 - 1, 2**63 - 1, None, None]),
-        pa.array(["é", "é", None, None]),
-        pa.array([True, True, None, None]),
-        pa.array([5, 5, None, None], pa.timestamp("us", "UTC")),
-    ]
-    for rule in rules:
-        data = pa.table(
-            {"id": range(4), "val": [4, 3, 2, 1], "prob": [0.5, 0.5, 0.5, 0.5], "rule": rule}
-        )
-        query = RULES.replace("ROWS 3", "ROWS 4 SLIDE 4").replace("TOP 3", "TOP 1")
-        query = query.replace(" ORDER BY", " AS PT_K(0.001) ORDER BY")
-        found = {r["id"]: r["probability"] for r in ask(query, data)}
-        # One of the first two exists for sure.
-        assert found == {0: 0.5, 1: 0.5}, rule.type
-
-
-# --- the icebergs ---------------------------------------------------------------------------------
-
-#: How sure a sighting is, by its method (Jin et al. 2008, section 6).
-METHODS = {
-    "R/V": 0.8, "VIS": 0.7, "RAD": 0.6, "SAT-LOW": 0.5, "SAT-MED": 0.4, "SAT-HIGH": 0.3, "EST": 0.4,
-}  # fmt: skip
-CASE = " ".join(f"WHEN method = '{method}' THEN {p}" for method, p in METHODS.items())
-
-
-@pytest.fixture(scope="module")
-def icebergs(shared_data: Path) -> pa.Table:
-    """In order of time, numbered. ``share`` divides the probability of a berg among its sightings,
-    of which then no more than one is real."""
-    path = next(shared_data.glob("iip_icebergs*.parquet"))
-    con = duckdb.connect()
-    con.execute("SET TimeZone = 'UTC'")
-    return con.sql(
-        "SELECT row_number() OVER (ORDER BY ts, seq_in_origin) - 1 AS id, ts, latitude, method,"
-        f" berg_number, CAST(CASE {CASE} END AS DOUBLE) AS prob,"
-        " prob / count(*) OVER (PARTITION BY berg_number) AS share"
-        f" FROM read_parquet('{path}') WHERE ice_year = 2021 ORDER BY id"
-    ).to_arrow_table()
-
-
-def sightings(table: pa.Table, *, exclusive: bool = False) -> list[Row]:
-    """As records of the judge."""
-    micros = table.column("ts").cast(pa.timestamp("us")).cast(pa.int64())
-    plain = table.set_column(table.column_names.index("ts"), "ts", micros).to_pylist()
-    return [
-        {
-            "id": r["id"],
-            "ts": r["ts"],
-            "val": r["latitude"],
-            "prob": r["share" if exclusive else "prob"],
-            "rule": r["berg_number"] if exclusive else None,
-        }
-        for r in plain
-    ]
-
-
-_DUE: dict[Any, Any] = {}
-
-
-def known_windows(question: Question, records: list[Row]) -> Any:
-    """The judge's windows, worked out once, whatever is asked and whoever answers."""
-    key = (question.spec, question.exclusive)
-    if key not in _DUE:
-        _DUE[key] = windows(question, records)
-    return _DUE[key]
-
-
-@pytest.mark.data
-@each_algorithm
-@pytest.mark.parametrize("asked", ["PK_TOPK", "PT_K(0.5)", "U_KRANKS", "U_TOPK", "EXPECTED_RANK"])
-def test_southernmost_icebergs(icebergs: pa.Table, using: str, asked: str) -> None:
-    """Of seven days, every day."""
-    query = (
-        "SELECT TOP 5 id FROM s [RANGE 7 DAYS SLIDE 1 DAY ON ts]"
-        f" WITH PROBABILITY CASE {CASE} END AS {asked} ORDER BY latitude ASC USING {using}"
-    )
-    spec = Spec(5, "range_slide", 7 * DAY, DAY, "ts", order=(("val", False),), select=("id",))
-    question = Question(spec, asked, exclusive=False)
-    part = icebergs.slice(2_000, 2_500)
-    results = crestline.run(query, {"s": part}, engine="local")
-    assert results.rejects.num_rows == 0
-    due = known_windows(question, sightings(part))
-    assert max(len(window.records) for window in due.values()) > 300
-    assert_right(question, rows_of(results.to_arrow()), due, every=31)
-
-
-@pytest.mark.data
-@each_algorithm
-def test_the_last_icebergs_at_every_sighting(icebergs: pa.Table, using: str) -> None:
-    part = icebergs.slice(0, 400)
-    query = (
-        "SELECT TOP 10 id FROM s [ROWS 200] WITH PROBABILITY prob ORDER BY latitude ASC"
-        f" USING {using}"
-    )
-    spec = Spec(10, "rows", 200, 1, None, order=(("val", False),), select=("id",))
-    question = Question(spec, "PK_TOPK", exclusive=False)
-    rows = rows_of(crestline.run(query, {"s": part}, engine="local").to_arrow())
-    assert_right(question, rows, known_windows(question, sightings(part)), every=53)
-
-
-@pytest.mark.data
-@each_algorithm
-@pytest.mark.parametrize("asked", ["PK_TOPK", "U_TOPK", "EXPECTED_RANK"])
-def test_sightings_of_a_berg_exclude_one_another(
-    icebergs: pa.Table, using: str, asked: str
-) -> None:
-    part = icebergs.slice(2_000, 1_000)
-    query = (
-        "SELECT TOP 4 id FROM s [ROWS 100 SLIDE 30] WITH PROBABILITY share EXCLUSIVE BY berg_number"
-        f" AS {asked} ORDER BY latitude ASC USING {using}"
-    )
-    spec = Spec(4, "rows", 100, 30, None, order=(("val", False),), select=("id",))
-    question = Question(spec, asked)
-    results = crestline.run(query, {"s": part}, engine="local", strict=True)
-    due = known_windows(question, sightings(part, exclusive=True))
-    assert any(window.judge.has_rules for window in due.values())
-    assert_right(question, rows_of(results.to_arrow()), due, every=3)
 
 
 def test_the_schema_of_the_judge_matches() -> None:

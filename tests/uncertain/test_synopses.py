@@ -12,6 +12,7 @@ from crestline.core.errors import CrestlineError
 from crestline.core.snapshots import Snapshots
 from crestline.uncertain import BS, CCSQ, CSQ, SCSQ, SCSQBuffer
 from crestline.uncertain.synopsis import Synopsis
+from tiers import in_tier
 
 SYNOPSES = (SCSQBuffer, SCSQ, CCSQ, CSQ, BS)
 QUESTIONS: dict[str, dict[str, Any]] = {
@@ -90,6 +91,35 @@ def test_two_parts_of_a_window_merge(make: type[Synopsis], question: str) -> Non
             after.append(snapshots(operator.advance(int(times[-1]) + 70)))
         assert after[0] == after[1], (seed, question)
         assert len(after[0]) > 10
+
+
+@pytest.mark.parametrize("make", SYNOPSES)
+def test_rules_that_only_the_other_synopsis_has_seen_count_after_a_merge(
+    make: type[Synopsis],
+) -> None:
+    """PK_TOPK need not be told that records may exclude one another: a synopsis notices it, and
+    chooses the compiled function with rules. Plain kernels always heed rules."""
+    scores, times = np.array([9.0, 8.0, 7.0, 6.0]), np.array([1, 2, 3, 4])
+    rule = np.array([0, -1, 0, -1])
+    doubt = Uncertainty(np.array([0.3, 0.3, 0.6, 0.5]), rule, np.zeros(4, np.int64))
+    shares = {"whole": [0, 1, 2, 3], "one": [1, 3], "other": [0, 2]}
+    synopses = {name: make(1, 100, 10) for name in shares}
+    for name, operator in synopses.items():
+        own = np.array(shares[name])
+        operator.observe(Batch(scores[own], times[own], uncertainty=doubt.take(own)))
+        operator.advance(10)
+        operator.rename(own)
+    one = synopses["one"]
+    with in_tier("compiled"):
+        one.merge(synopses["other"])
+        one._check()
+        after = snapshots(one.advance(20))
+    assert after == snapshots(synopses["whole"].advance(20))
+    alone = make(1, 100, 10)
+    no_rules = Uncertainty(doubt.probability, np.full(4, -1), doubt.group)
+    alone.observe(Batch(scores, times, uncertainty=no_rules))
+    alone.advance(10)
+    assert after != snapshots(alone.advance(20)), "the rule makes a difference"
 
 
 def test_synopses_that_are_not_equally_far_are_not_merged() -> None:

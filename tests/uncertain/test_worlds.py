@@ -10,17 +10,8 @@ from typing import Any
 
 import pytest
 
-from uncertain.worlds import (
-    SEMANTICS,
-    Answer,
-    ByFormulas,
-    ByWorlds,
-    Judge,
-    Record,
-    best_first,
-    objection,
-    same_answer,
-)
+from uncertain.objections import objection, same_answer
+from uncertain.worlds import SEMANTICS, Answer, ByFormulas, ByWorlds, Judge, Record, best_first
 
 #: Ways to draw a probability.
 DRAWS: dict[str, Any] = {

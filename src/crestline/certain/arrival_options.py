@@ -1,4 +1,4 @@
-"""What a user can choose for the algorithms that answer at every arrival: defaults and limits."""
+"""Options of the algorithms that answer at every arrival: defaults and limits."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from crestline.core.errors import CrestlineError
 
-#: A window on time holds no more than this, as far as the limit of PA is concerned.
+#: PA assumes that a window on time holds no more records than this.
 LARGE_WINDOW = 10_000_000
 
 
@@ -18,11 +18,11 @@ def checked_options(
     window: int,
     slide: int | None,
 ) -> dict[str, float]:
-    """Return the options of an algorithm with their defaults; refuse unknown and wild ones."""
+    """Return the options of an algorithm with their defaults; refuse unknown and bad ones."""
     for option in chosen:
         if option not in allowed:
-            known = ", ".join(allowed) or "none"
-            raise CrestlineError(f"{name} has no option {option}: it knows {known}")
+            names = ", ".join(allowed) or "none"
+            raise CrestlineError(f"{name} has no option {option}: it knows {names}")
     options = dict(allowed) | {o: v for o, v in chosen.items() if v is not None}
     if options.get("buffer", 0) is None:
         options["buffer"] = usual_buffer(k, window)
@@ -35,16 +35,16 @@ def checked_options(
     for option in ("buffer", "expect"):
         if values.get(option, 1) < 1:
             raise CrestlineError(f"{option} must be at least 1, not {values[option]}")
-    if "buffer" in values and slide == 1:  # else the first batch shows what is counted
+    if "buffer" in values and slide == 1:  # else the first batch shows whether records are counted
         refuse_long_buffer(values["buffer"], window)
     return values
 
 
 def usual_buffer(k: int, window: int) -> int:
-    """How many records a filter looks back on by default.
+    """Return the default number of recent records in the buffer of a filter.
 
-    More would spare the band work, but a record in the buffer is a record kept; see ``crestline
-    bench arrivals``.
+    A larger buffer spares the band work, but its records are kept; see ``crestline bench
+    arrivals``.
     """
     return max(1, min((window + 1) // 2, max(8 * k, 256)))
 

@@ -1,25 +1,27 @@
 """The base of the algorithms that are right after every arrival (Pripuzic et al. 2015).
 
-Records go two steps. ``observe`` leads them, where the algorithm has one, through a *filter*, which
-knows scores only and lets through every record that may matter: most are passed over with a
-comparison, and their columns are never copied. ``advance`` takes what got through into the *band*
-and reports, at every arrival, the band's first k. By then the driver has said how ties are broken.
+Records take two steps. If the algorithm has a *filter*, ``observe`` sends them through it. The
+filter sees scores only and lets every record pass that may matter. Most records cost it one
+comparison, and their columns are never copied. ``advance`` takes the records that passed into the
+*band* and reports, at every arrival, the first k of the band. By then the driver has said how ties
+are broken.
 
-A filter puts off the decision on a record for as long as it stands in a buffer of recent ones; the
-band gets it when it leaves, if it may still matter. That keeps the answer exact as long as the
-buffer spans no more than half of the window (Theorem 5.1): ``buffer`` records of a counting window,
-with ``2 * buffer - 1 <= window``; of a window on time those of its later half, and no more than
-``buffer``.
+A filter delays the decision on a record for as long as the record is in a buffer of recent ones.
+The band gets the record when it leaves the buffer, if it may still matter. The answer stays exact
+if the buffer spans no more than half of the window (Theorem 5.1): for a counting window, ``buffer``
+records with ``2 * buffer - 1 <= window``; for a window on time, the records of its later half, and
+no more than ``buffer``.
 
-On time, records may come in any order before their moment is reported. Those that do not come in
-order go past the filter: it may let through too many, never too few, since what it says depends on
-the records it has seen and not on their order.
+On time, records may come in any order until their moment is reported. Records out of order bypass
+the filter. It may let too many pass, never too few, since its decisions depend on the records it
+has seen and not on their order.
 
 **Invariants**
-  A1  a band is sorted best first;
-  A2  (strict) a record's dominators are counted right, and fewer than k;
-  A3  (probable) a band holds no more than the k best, ``limit`` and ``additional`` candidates;
-  A4, A5  see ``certain.recent``.
+
+A1  a band is sorted best first;
+A2  (strict) a record's dominators are counted right, and fewer than k;
+A3  (probable) a band holds no more than the k best, ``limit`` and ``additional`` candidates;
+A4, A5  see ``certain.recent``.
 """
 
 from __future__ import annotations
@@ -147,19 +149,19 @@ class ArrivalOperator(Reporting):
             return _NONE
         self._grow(1 if partitions is None else int(partitions.max()) + 1)
         first = int(self._own["counts"][0])
-        at = self._births(times, partitions, count)
+        born = self._births(times, partitions, count)
         order, start = None, np.full(self.partitions + 1, count)
         start[0] = 0
         if partitions is not None and self.partitions > 1:
             order = np.argsort(partitions, kind="stable")
             start[1:] = np.cumsum(np.bincount(partitions, minlength=self.partitions))
-            scores, at = scores[order], at[order]
-        kept = self._decide(Arriving(scores, at, first, start, order), batch.number_from)
+            scores, born = scores[order], born[order]
+        kept = self._decide(Arriving(scores, born, first, start, order), batch.number_from)
         self.seen += count
         return kept
 
     def _births(self, times: Ints | None, partitions: Ints | None, count: int) -> Ints:
-        """Times or positions of the records; none where positions follow one another."""
+        """Return times or positions of the records; empty where positions are consecutive."""
         if times is None:
             if partitions is not None:
                 return count_positions(partitions, self._own["counts"])
@@ -172,7 +174,7 @@ class ArrivalOperator(Reporting):
         return times
 
     def _decide(self, new: Arriving, number_from: int | None) -> Ints:
-        """Lead records to the filter or the band; return the indices of those that are kept."""
+        """Send records to the filter or the band; return the indices of those that are kept."""
         in_order = not self._time.timed or self._in_order(new)
         ends = new.ends()
         if in_order and self.filter == PROBABLE:
@@ -193,7 +195,8 @@ class ArrivalOperator(Reporting):
         return kept
 
     def _in_order(self, new: Arriving) -> bool:
-        """Whether the filter may see these records: each partition's in order, after all before."""
+        """Whether the filter may see these records: in order within each partition, after all
+        earlier ones."""
         times = new.at if new.order is None else new.at[np.argsort(new.order)]
         in_order = bool(is_ascending(times)) and int(new.at.min()) >= self._fed
         self._fed = max(self._fed, int(new.at.max()))
@@ -216,12 +219,11 @@ class ArrivalOperator(Reporting):
 
     def _grow(self, partitions: int) -> None:
         more = partitions - self.partitions
-        if more <= 0:
-            return
-        self.partitions = partitions
-        self._band.grow(more)
-        self._recent.grow(more)
-        self._own.grow(more, limits=-np.inf if self.band == PROBABLE else 4.0 * self.k)
+        if more > 0:
+            self.partitions = partitions
+            self._band.grow(more)
+            self._recent.grow(more)
+            self._own.grow(more, limits=-np.inf if self.band == PROBABLE else 4.0 * self.k)
 
     # -- windows out --------------------------------------------------------------------------
 
@@ -259,13 +261,12 @@ class ArrivalOperator(Reporting):
         band.replace(start, **every.take(kept).columns)
         partition, end, count, _, indices, _ = written(report)
         ids, scores = every["id"][indices], every["score"][indices]
-        return self._reported(
-            Snapshots.of(partition, end if timed else end + 1, count, ids, scores)
-        )
+        end = end if timed else end + 1
+        return self._reported(Snapshots.of(partition, end, count, ids, scores))
 
     def _take_pending(self, moment_from: Ints, moments: Ints) -> Records:
-        """Remove the records that enter by the last of these moments; by partition, in the order of
-        entering. What enters after it waits for the next arrival, which reports what it changes."""
+        """Remove and return the records that enter by the last of these moments, by partition, in
+        the order of entering. Later ones wait for the next arrival, which reports their effect."""
         pending = self._pending
         if self._time.timed:
             last = np.full(self.partitions, LONG_AGO)
@@ -349,10 +350,10 @@ class ArrivalOperator(Reporting):
         self._require_sound()
 
     def _resume(self, state: dict[str, Any]) -> None:
-        """Restore what an algorithm keeps beside all this."""
+        """Restore the further state of an algorithm."""
 
     def _require_sound(self) -> None:
-        """Refuse a state with which a kernel would leave its arrays; see ``core.sound``."""
+        """Refuse a state that would make a kernel leave its arrays; see ``core.sound``."""
         parts, pending, own = self.partitions, self._pending, self._own
         own.require_sound("own", parts)
         self._band.require_sound("band", parts)
@@ -370,9 +371,8 @@ class ArrivalOperator(Reporting):
             sound.within("done", done, 0, sound.FAR)
             sound.require((done <= counts).all(), "done is ahead of counts")
         if self.filter is not None:
-            limit = None
-            if self.filter == PROBABLE and self._time.timed is not None:
-                limit = self._filter_rule().limit
+            limited = self.filter == PROBABLE and self._time.timed is not None
+            limit = self._filter_rule().limit if limited else None
             self._recent.require_sound_filter(int(self.options["buffer"]), limit)
         elif self.band == PROBABLE:
             _, limit, additional = self._band_settings()

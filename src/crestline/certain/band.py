@@ -96,8 +96,8 @@ class Band(ListOperator):
         self._resize(self.slide)
 
     def _split_panes(self, parts: int) -> None:
-        """Split every pane into ``parts``. No query that can tell the parts apart sees what is
-        there: all records count to the first part of theirs."""
+        """Split every pane into ``parts``. No query that can tell the parts apart sees the present
+        records, so each of them goes to the first part of its pane."""
         if parts == 1:
             return
         if self._time.closed > LONG_AGO:
@@ -115,7 +115,7 @@ class Band(ListOperator):
         self._configure(*extent(self.live), pane)
 
     def begin_like(self, other: Self) -> None:
-        """Go on from where another band of the same records has come."""
+        """Continue at the step that another band of the same records has reached."""
         self._time.timed, self.seen = other._time.timed, other.seen
         self._grow(other.partitions)
         if self._time.timed and other._time.closed > LONG_AGO:
@@ -132,7 +132,7 @@ class Band(ListOperator):
         return pane * self.panes.length if pane > LONG_AGO else LONG_AGO
 
     def next_content(self) -> int | None:
-        """The time after which a window may hold what was not reported; None: there is nothing."""
+        """The time after which a window may hold unreported records; None if there are none."""
         return self._next_content()
 
     # -- windows out --------------------------------------------------------------------------
@@ -162,10 +162,10 @@ class Band(ListOperator):
         return self._snapshots(report, every, self.number)
 
     def _stretches(self, until: int, arriving: Ints) -> Iterator[tuple[int, int]]:
-        """Between which panes there may be something to report; a gap is left out."""
+        """Return the stretches of panes with something to report; gaps are left out."""
         done = int(self._own["done"].min())
         panes = np.unique(np.concatenate((self._kept["pane"], arriving)))
-        if self._own["shown"].any():  # what was shown may have to be reported as gone
+        if self._own["shown"].any():  # records that were shown may have to be reported as gone
             panes = np.union1d(panes, [max(done, LONG_AGO // 2)])
         if len(panes) == 0:
             return
@@ -186,15 +186,15 @@ class Band(ListOperator):
         for after, before in self._stretches(until, arriving):
             due = self.agenda.due(after * length, before * length, self.latest)
             ats.append(np.repeat(due.at, np.diff(due.offset)) // length)
-            owners.append(due.ask)
-        at, owner = np.concatenate(ats), np.concatenate(owners)
+            owners.append(due.query)
+        ends, owner = np.concatenate(ats), np.concatenate(owners)
         index = np.full(max(int(owner.max(initial=0)), int(self.number.max())) + 1, -1)
         index[self.number] = np.arange(len(self.number))
         query = index[owner]
-        at, query = at[query >= 0], query[query >= 0]
-        order = np.lexsort((at, query))
+        ends, query = ends[query >= 0], query[query >= 0]
+        order = np.lexsort((ends, query))
         count = np.bincount(query, minlength=len(self.number))
-        return np.concatenate(([0], np.cumsum(count))), at[order]
+        return np.concatenate(([0], np.cumsum(count))), ends[order]
 
     # -- partitions, state --------------------------------------------------------------------
 
@@ -245,9 +245,9 @@ class Band(ListOperator):
 
 
 def extent(specs: Sequence[QuerySpec]) -> tuple[int, int | None]:
-    """The largest k and the widest window (None: nothing expires)."""
-    known = [spec.width for spec in specs if spec.width is not None]
-    return max(spec.k for spec in specs), max(known) if len(known) == len(specs) else None
+    """Return the largest k and the widest window (None if nothing expires)."""
+    widths = [spec.width for spec in specs if spec.width is not None]
+    return max(spec.k for spec in specs), max(widths) if len(widths) == len(specs) else None
 
 
 def joint_pane(panes: Sequence[int], specs: Sequence[QuerySpec]) -> int:
@@ -258,7 +258,7 @@ def joint_pane(panes: Sequence[int], specs: Sequence[QuerySpec]) -> int:
 
 
 def _rows(specs: Sequence[QuerySpec | None], length: int, latest: int | None) -> Ints:
-    """The queries as the kernel wants them."""
+    """Return the queries as the kernel takes them."""
     rows = np.zeros((len(specs), COLUMNS), np.int64)
     for a, spec in enumerate(specs):
         if spec is None:
@@ -274,8 +274,8 @@ def _rows(specs: Sequence[QuerySpec | None], length: int, latest: int | None) ->
 
 
 def _classes(specs: Sequence[QuerySpec], length: int) -> tuple[Ints, Ints]:
-    """The queries by slide and by how their windows lie to it, as ``kernels.certain.skyband._thin``
-    wants them: within a class only those matter that no other exceeds in both width and k."""
+    """Return the queries by slide and phase, as ``kernels.certain.skyband._thin`` takes them.
+    Within a class, only the queries matter that no other exceeds in both width and k."""
     stairs_of: dict[tuple[int, int], list[tuple[int, int]]] = {}
     for spec in specs:
         slide = 1 if spec.slide is None else spec.slide // length
@@ -294,7 +294,7 @@ def _classes(specs: Sequence[QuerySpec], length: int) -> tuple[Ints, Ints]:
 
 
 def _is_needed(specs: Sequence[QuerySpec], length: int, done: int, panes: Ints, i: int) -> bool:
-    """Whether record i of a band can be in an answer to come, by the definition."""
+    """Whether record i of a band can be in a later answer, by the definition."""
     for spec in specs:
         slide = 1 if spec.slide is None else spec.slide // length
         width = FOREVER if spec.width is None else spec.width // length

@@ -1,15 +1,15 @@
-"""Is a stream in random order? A watch over recent scores, at several scales.
+"""A watch over recent scores, at several scales: does a stream come in random order?
 
-PA's bound holds for streams in random order only. This looks for order in time: at the latest
-scores themselves, and at the largest scores of ever longer blocks, since what trends over a whole
-window hides in the noise of single records (many sensors that take turns, say), and since the
-largest are what a top k is made of. In a stream in random order each of these short series is in
-random order too.
+PA's bound holds only for streams in random order. The watch looks for order in time: in the latest
+scores, and in the largest scores of ever longer blocks. A trend over a whole window hides in the
+noise of single records (many sensors that take turns, say), and the largest scores make the top k.
+In a stream in random order, each of these short series is in random order too.
 
 Each series is judged by Bartels' rank version of the von Neumann ratio: with ranks ``r`` of ``m``
 values, ``sum (r[i + 1] - r[i])^2 / sum (r[i] - mean)^2`` is about normal around 2 with a standard
-deviation of ``2 / sqrt(m)`` if the order is random, and smaller if neighbours resemble each other,
-as in trends, waves and slow drifts. Ties share ranks; a series of equal values shows no order.
+deviation of ``2 / sqrt(m)`` if the order is random. It is smaller if neighbours resemble each
+other, as in trends, waves and slow drifts. Ties share ranks; a series of equal values shows no
+order.
 
 A false alarm costs time, not answers. At ``CRITICAL`` = 4 about one test in 30,000 gives one.
 
@@ -29,17 +29,17 @@ import numpy as np
 
 from crestline.types import Bools, Floats
 
-#: Values in a series; and standard deviations from which on it is said to be in order.
+#: Values in a series; and standard deviations beyond which it counts as ordered.
 LENGTH, CRITICAL = 64, 4.0
 #: How many values of the series before it one value of a series stands for: the first is the scores
 #: themselves, the others the largest of 64, 512, 4,096 and 32,768 of them.
 GROUPS = (1, 64, 8, 8, 8)
-#: Of a long batch so many stretches are looked at, in each series.
+#: How many stretches of a long batch are tested, in each series.
 _STRETCHES = 4
 
 
 class OrderWatch:
-    """Takes scores in as they arrive and says when they come in some order."""
+    """Takes in scores as they arrive and reports when they come in some order."""
 
     def __init__(self) -> None:
         self._series = [np.empty(0) for _ in GROUPS]
@@ -48,7 +48,7 @@ class OrderWatch:
         self._filled = np.zeros(len(GROUPS), np.int64)
 
     def add(self, scores: Floats) -> bool:
-        """Whether any series that these scores add to shows order in time."""
+        """Add scores; return whether a series shows order in time."""
         tests = []
         values = scores
         for scale, size in enumerate(GROUPS):
@@ -60,8 +60,8 @@ class OrderWatch:
             self._series[scale] = series[-(LENGTH - 1) :]
             if len(series) >= LENGTH:
                 last = len(series) - LENGTH
-                at = np.unique(np.linspace(0, last, _STRETCHES).astype(np.int64))
-                tests.append(series[at[:, None] + np.arange(LENGTH)])
+                indices = np.unique(np.linspace(0, last, _STRETCHES).astype(np.int64))
+                tests.append(series[indices[:, None] + np.arange(LENGTH)])
         return bool(tests) and bool(in_order(np.concatenate(tests)).any())
 
     def _largest_of_groups(self, scale: int, size: int, values: Floats) -> Floats:
@@ -99,7 +99,7 @@ def in_order(series: Floats) -> Bools:
 
 
 def _ranks(series: Floats) -> Floats:
-    """Ranks along each row; equal values share the mean of theirs."""
+    """Return ranks along each row; equal values share the mean of their ranks."""
     order = np.argsort(series, axis=1, kind="stable")
     rows = np.arange(len(series))[:, None]
     ordered = series[rows, order]

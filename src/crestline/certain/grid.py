@@ -47,7 +47,7 @@ class GridOperator(StepOperator):
         self._cells = 0
         self._cell_first = self._cell_last = none
         self._low, self._scale = 0.0, 0.0
-        # Until the first view is computed, everything belongs into it, or nothing.
+        # Until the first view is computed, all records belong in it, or none.
         least = -np.inf if self.at_once else np.inf
         return Records(score=np.empty(0), **dict.fromkeys(_SLOT, none)), PerPartition(
             oldest=0, newest=0, alive=0, threshold=least, done=LONG_AGO, filling=0, shown=False
@@ -67,7 +67,7 @@ class GridOperator(StepOperator):
         low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 0.0)
         self._cells = max(self.LEAST_CELLS, self.CELLS // self.partitions)
         self._low = low
-        # Divided first: the largest numbers are further apart than a number can be.
+        # Divided first: the difference of the largest numbers overflows.
         width = high / self._cells - low / self._cells
         self._scale = 1.0 / width if width > 0.0 else 0.0
         if not np.isfinite(self._scale):
@@ -110,7 +110,12 @@ class GridOperator(StepOperator):
         missing = max(missing, size)
         fresh = np.arange(size + missing - 1, size - 1, -1)
         self._free = np.concatenate((fresh, self._free))
-        for name, values in self._kept.columns.items():  # one by one: the old one's memory is used
+        for (
+            name,
+            values,
+        ) in (
+            self._kept.columns.items()
+        ):  # one by one, so that the memory of each old array is used again
             self._kept[name] = np.concatenate((values, np.zeros(missing, values.dtype)))
 
     def view(self, partition: int = 0) -> tuple[Ints, float]:
@@ -211,8 +216,8 @@ class GridOperator(StepOperator):
 
 
 def _followed(first: Ints, last: Ints, following: Ints, slots: int, ends: bool) -> list[int]:
-    """Return the slots of all chains, from first to last; no more than there can be. Where a
-    chain ``ends``, nothing follows its last."""
+    """Return the slots of all chains, from first to last; no more than there can be. At the end of
+    a chain that ``ends``, no slot may follow."""
     sound.within("first", first, NOWHERE, slots)
     sound.within("last", last, NOWHERE, slots)
     chained: list[int] = []

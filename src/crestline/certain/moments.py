@@ -1,4 +1,4 @@
-"""The arrivals of a stream with times: each is a moment at which a result is due."""
+"""The arrivals of a stream with times: a result is due at each of them."""
 
 from __future__ import annotations
 

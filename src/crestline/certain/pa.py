@@ -163,8 +163,8 @@ class PA(ArrivalOperator):
         needed = np.union1d(entered, latest)
         kept, ids = self._number(needed, new, number_from)
         partition = np.zeros(len(entered), np.int64)  # with partitions RAPF answers
-        at, id = new.born(entered), ids[np.searchsorted(needed, entered)]
-        self._add_pending(partition, at, at, new.score[entered], id)
+        born, id = new.born(entered), ids[np.searchsorted(needed, entered)]
+        self._add_pending(partition, born, born, new.score[entered], id)
         added = {
             "score": new.score[latest],
             "at": new.born(latest),
@@ -207,8 +207,8 @@ class PA(ArrivalOperator):
 
     def _admit_undecided(self) -> None:
         buffer, indices = self._recent.buffer, self._recent.undecided()
-        at, partition = buffer["at"][indices], buffer.partition()[indices]
-        self._add_pending(partition, at, at, buffer["score"][indices], buffer["id"][indices])
+        born, partition = buffer["at"][indices], buffer.partition()[indices]
+        self._add_pending(partition, born, born, buffer["score"][indices], buffer["id"][indices])
 
     # -- state --------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
-"""Panes of the records of a batch, and which of them can matter: the k best of each pane.
+"""The panes of the records of a batch, and the records that can matter: the k best of each pane.
 
-Costs O(1) for each record. The records of a pane expire together, so that those beyond its k best
-are never reported. Ties with the k-th stay, since the driver breaks ties later.
+Costs O(1) for each record. The records of a pane expire together, so those beyond its k best are
+never reported. Ties with the k-th stay, since the driver breaks ties later.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a standing query ranks points by."""
+"""The preferences by which standing queries rank points."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def checked_preference(
     preference: Preference, dimensions: int
 ) -> tuple[int, Sequence[float], Sequence[float]]:
     """Return the kind of a preference for ``kernels.certain.scoring``, its point and its weights;
-    refuse one that does not fit points of so many dimensions."""
+    refuse one that does not fit points of this many dimensions."""
     ones = (1.0,) * dimensions
     kind: int
     if isinstance(preference, Distance):

@@ -1,8 +1,8 @@
-"""The grid over the space of points: each cell has the queries that a point of it may reach.
+"""The grid over the space of points: each cell lists the queries that a point of it may reach.
 
 **Resolution.** If points are spread evenly, a query looks at a ball around itself that holds its
-share of them; the cells are chosen as wide as its radius. Where that leaves most queries in most
-cells, as in six dimensions or more, there is one cell. There are no more than ``MOST_CELLS``.
+share of them; cells are as wide as the radius of that ball. Where that leaves most queries in most
+cells, as in six dimensions or more, there is one cell. There are never more than ``MOST_CELLS``.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class QueryGrid:
         return int(self.arrays.edges.shape[1] + 1)
 
     def lay(self, resolution: int, queries: int) -> None:
-        """Lay other cells, with room for so many queries, of which none is entered."""
+        """Replace the cells, with room for this many queries; no query is entered."""
         steps = np.arange(1, resolution) / resolution
-        # In two halves, since the corners may be further apart than a number can be.
+        # In two halves, since the distance of the corners may overflow.
         half = (self.high / 2 - self.low / 2)[:, None] * steps
         cells = resolution**self.dimensions
         self.arrays = Grid(
@@ -70,7 +70,8 @@ class QueryGrid:
         return cells
 
     def cover(self, queries: Queries, slot: int, threshold: float) -> None:
-        """Enter a query into the cells that may hold a point from the threshold on, only those."""
+        """Enter a query into exactly the cells that may hold a point with a score of the threshold
+        or more."""
         room = np.empty(self.dimensions), np.empty(self.dimensions)
         cover(queries, self.arrays, slot, threshold, True, *room)
 
@@ -89,7 +90,7 @@ class QueryGrid:
         self.arrays = Grid(**{name: state[name] for name in Grid._fields})
 
     def require_sound(self, slots: int) -> None:
-        """Refuse a grid with which a kernel would leave its arrays; see ``core.sound``."""
+        """Refuse a grid that would make a kernel leave its arrays; see ``core.sound``."""
         edges, count, members, entered, reach = self.arrays
         sound.require(len(edges) == self.dimensions, "the grid has other dimensions")
         sound.require((edges[:, 1:] >= edges[:, :-1]).all(), "borders do not ascend")
@@ -112,7 +113,7 @@ class QueryGrid:
 
 
 def suitable_resolution(share: float, dimensions: int) -> int:
-    """Cells for each dimension where queries look at balls that hold this share of the space.
+    """Return the number of cells by dimension for queries whose balls hold this share of the space.
 
     >>> [suitable_resolution(0.02, dimensions) for dimensions in (2, 4, 6)]
     [13, 4, 1]
@@ -127,7 +128,7 @@ def suitable_resolution(share: float, dimensions: int) -> int:
 
 
 def _nowhere(queries: int, dimensions: int) -> Ints:
-    """The first and last slices of queries that are in no cell."""
+    """Return the first and last slices of queries that are in no cell."""
     reach = np.full((2, queries, dimensions), NEVER)
     reach[1] = LONG_AGO
     return reach

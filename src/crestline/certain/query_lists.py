@@ -19,7 +19,7 @@ from crestline.types import Floats, Ints
 
 
 class QueryLists:
-    """Lists whose start, room and size stand in the table of queries, from ``column`` on."""
+    """Lists; their start, room and size are in the table of queries, from ``column`` on."""
 
     def __init__(self, column: int) -> None:
         self.column = column
@@ -32,7 +32,7 @@ class QueryLists:
         return self.arrays.ints[NUMBER, part].copy(), self.arrays.score[part].copy()
 
     def make_room(self, table: Ints, more: Ints) -> None:
-        """Move all lists to where each has so much more room; the table is updated."""
+        """Move all lists so that each has this much more room; the table is updated."""
         start, room = table[:, self.column + START], table[:, self.column + ROOM]
         size = table[:, self.column + SIZE]
         old = np.repeat(start, size) + _within(size)
@@ -61,7 +61,7 @@ class QueryLists:
 
 
 def _within(size: Ints) -> Ints:
-    """0, 1, 2, ... for each of the stretches."""
+    """Return 0, 1, 2, ... for each of the stretches."""
     ends = np.cumsum(size)
     return np.arange(int(ends[-1]) if len(ends) else 0) - np.repeat(ends - size, size)
 

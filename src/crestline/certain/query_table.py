@@ -1,4 +1,4 @@
-"""The table of standing queries: what each asks for, by slot; a query is known by its number."""
+"""The table of standing queries, by slot; a query is identified by its number."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class QueryTable:
         return self.slot_of[number]
 
     def free_slot(self) -> int | None:
-        """A slot that no query has; None: there is none."""
+        """Return a slot without a query; None if there is none."""
         free = np.flatnonzero(self.arrays.table[:, ACTIVE] == 0)
         return int(free[0]) if len(free) else None
 
@@ -125,7 +125,7 @@ class QueryTable:
         self.arrays = Queries(**state["arrays"])
 
     def require_sound(self) -> None:
-        """Refuse a table with which a kernel would leave its arrays; see ``core.sound``."""
+        """Refuse a table that would make a kernel leave its arrays; see ``core.sound``."""
         table = self.arrays.table
         sound.length("slots", self.number_of, *self.arrays)
         widths = [array.shape[1] for array in self.arrays]
@@ -145,7 +145,7 @@ class QueryTable:
 
 
 def longer(values: Any, more: int) -> Any:
-    """The same array with that much room behind."""
+    """Return the array with this much more room at its end."""
     return np.concatenate((values, np.zeros((more, *values.shape[1:]), values.dtype)))
 
 

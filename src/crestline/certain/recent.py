@@ -1,12 +1,13 @@
 """The recent records of each partition, and the filter over them (Pripuzic et al. 2015, section 5).
 
 A filter decides on a record when it arrives and again when it leaves the *buffer* of recent ones.
-Its *list* holds some of the buffered records, best first. PA has no buffer: its list plays through
-what its band does with the scores alone (``kernels.certain.threshold``).
+Its *list* holds some of the buffered records, best first. PA has no buffer: its list repeats the
+steps of its band with scores alone (``kernels.certain.threshold``).
 
 **Invariants**
-  A4  a buffer is in order of arrival and no longer than ``buffer``;
-  A5  a filter's list is sorted, and every entry stands in the buffer.
+
+A4  a buffer is in order of arrival and no longer than ``buffer``;
+A5  a filter's list is sorted, and every entry is in the buffer.
 """
 
 from __future__ import annotations
@@ -53,16 +54,16 @@ class Arriving(NamedTuple):
         return self.at[indices] if len(self.at) else self.first + indices
 
     def take(self, indices: Ints, start: Ints) -> Arriving:
-        """Leave out all records but these, and write down their births."""
+        """Return only these records, with their births written down."""
         order = indices if self.order is None else self.order[indices]
         return Arriving(self.score[indices], self.born(indices), self.first, start, order)
 
     def dated(self) -> Arriving:
-        """The same with their births written down."""
+        """Return the records with their births written down."""
         return self if len(self.at) else self._replace(at=self.first + np.arange(len(self.score)))
 
     def ends(self) -> Ints:
-        """The last birth in each partition; long ago, where it has no records."""
+        """Return the last birth in each partition; LONG_AGO where it has no records."""
         last = self.start[1:] - 1
         if len(self.at) == 0:
             return self.first + last
@@ -103,17 +104,17 @@ class Recent:
         return np.flatnonzero(~self.buffer["passed"])
 
     def rename(self, new_ids: Ints) -> None:
-        # Of a record that has passed, the buffer needs the score only.
+        # The buffer needs only the score of a record that has passed.
         passed, ids = self.buffer["passed"], self.buffer["id"]
         self.buffer["id"] = np.where(passed, -1, new_ids[np.where(passed, 0, ids)])
 
     # -- what passes --------------------------------------------------------------------------
 
     def pass_blocks(self, new: Arriving, timed: bool) -> Arriving:
-        """Leave out, before the filter, what a long batch itself shows to be of no use.
+        """Leave out, before the filter, records that the batch itself makes useless.
 
-        Of every block about 2 k records are left, and the last block: so blocks of sqrt(2 k N)
-        leave the fewest of N records.
+        About 2 k records of every block are left, and the whole last block. So blocks of sqrt(2 k
+        N) leave the fewest of N records.
         """
         each = len(new.score) // self.partitions
         block = max(int(sqrt(2.0 * self.k * each)), _LEAST_BLOCK)
@@ -148,9 +149,9 @@ class Recent:
         ends: Ints,
         number: Callable[[Ints], tuple[Ints, Ints]],
     ) -> tuple[Ints, dict[str, Any]]:
-        """Lead records through the filter. ``number`` gives the ids of those that are kept.
+        """Send records through the filter. ``number`` gives the ids of those that are kept.
 
-        Returns the indices of these in the batch, and the columns of what passed.
+        Returns their indices in the batch, and the columns of the records that passed.
         """
         buffer, listed = self.buffer, self.listed
         old = len(buffer)
@@ -166,15 +167,17 @@ class Recent:
         waiting = buffered[~result.passed]
         indices = np.sort(np.concatenate((passed[passed >= old], waiting[waiting >= old]))) - old
         kept, ids = number(indices)
-        every_id = np.full(old + len(new.score), -1)  # of what has passed, the score is enough
+        every_id = np.full(
+            old + len(new.score), -1
+        )  # the score of a record that has passed is enough
         every_id[:old] = buffer["id"]
         every_id[old + indices] = ids
         score = np.concatenate((buffer["score"], new.score))
-        at = np.concatenate((buffer["at"], new.at))
+        born = np.concatenate((buffer["at"], new.at))
         buffer.replace(
             result.buffer_from,
             score=score[buffered],
-            at=at[buffered],
+            at=born[buffered],
             id=every_id[buffered],
             passed=result.passed,
         )
@@ -184,7 +187,7 @@ class Recent:
         return kept, {
             "partition": partition,
             "when": result.when,
-            "at": at[passed],
+            "at": born[passed],
             "score": score[passed],
             "id": every_id[passed],
         }
@@ -200,14 +203,15 @@ class Recent:
         self.own.restore(state)
 
     def require_sound(self, partitions: int) -> None:
-        """Refuse a state with which a kernel would leave its arrays; see ``core.sound``."""
+        """Refuse a state that would make a kernel leave its arrays; see ``core.sound``."""
         self.own.require_sound("filter", partitions)
         self.buffer.require_sound("filter.buffer", partitions)
         self.listed.require_sound("filter.list", partitions)
         sound.moments("filter.buffer.at", self.buffer["at"])
 
     def require_sound_filter(self, most: int, limit: int | None) -> None:
-        """A4 and A5: what is in a list leaves it with the buffer, so lists keep to their room.
+        """Refuse a filter without A4 and A5: a listed record leaves with the buffer, so lists keep
+        to their room.
 
         The list of a probable filter has room for ``limit`` candidates.
         """
@@ -222,7 +226,7 @@ class Recent:
         ties = (before == after) & (listed["born"][1:] <= listed["born"][:-1])
         sound.require(((before > after) | ties | ~same).all(), "a list is not in order")
         pairs = ((owner, buffer["at"], buffer["score"]), (lister, listed["born"], listed["score"]))
-        rows = [np.stack((p, at, score.view(np.int64)), axis=1) for p, at, score in pairs]
+        rows = [np.stack((p, born, score.view(np.int64)), axis=1) for p, born, score in pairs]
         _, group = np.unique(np.concatenate(rows), axis=0, return_inverse=True)
         group = group.ravel()
         room = np.bincount(group[: len(owner)], minlength=int(group.max(initial=-1)) + 1)

@@ -37,7 +37,7 @@ shows expires.
 >>> operator = SharedTopK([QuerySpec(1, 4, 2), QuerySpec(k=2, width=2, slide=2)])
 >>> _ = operator.observe(np.array([9.0, 5, 3, 7, 1, 2]))
 >>> snapshots = operator.advance()
->>> for query, (_, end, _, scores) in zip(snapshots.ask.tolist(), snapshots):
+>>> for query, (_, end, _, scores) in zip(snapshots.query.tolist(), snapshots):
 ...     print(query, end, scores.tolist())
 0 2 [9.0]
 0 4 [9.0]
@@ -66,9 +66,9 @@ from crestline.operators.records import new_ids
 from crestline.operators.reporting import PORTION, Reporting
 from crestline.types import Bools, Floats, Ints
 
-#: A band's narrowest window is not narrower than its widest by more than this.
+#: The widest window of a band is at most this many times its narrowest.
 _SPREAD = 4
-#: A pane that two queries have in common is not shorter than the shorter one's by more than this.
+#: The shorter pane of two queries is at most this many times their common pane.
 _FINENESS = 8
 
 
@@ -81,7 +81,9 @@ class SharedTopK(Reporting):
             raise CrestlineError("there must be something to ask for")
         arrivals = [_at_arrivals(spec) for spec in specs]
         if any(arrivals) != all(arrivals):
-            raise CrestlineError("asks at every arrival share with their like only")
+            raise CrestlineError(
+                "queries at every arrival share with queries at every arrival only"
+            )
         self._begin(specs, agenda)
         for number, spec in enumerate(specs):
             self._place(number, spec)
@@ -91,10 +93,10 @@ class SharedTopK(Reporting):
         #: By number; those that were removed are None.
         self.specs = list(specs)
         self.agenda = agenda
-        #: All moments that the agenda may pick are multiples of it.
+        #: All moments that the agenda may pick are multiples of this.
         self._unit = gcd(*(spec.frequency or 0 for spec in self.live))
         self._bands: list[Band] = []
-        self._ids: Ints | None = None  # those that are kept, once they have been collected
+        self._ids: Ints | None = None  # the kept ids, once they have been collected
         self.seen = 0
 
     @property
@@ -105,7 +107,7 @@ class SharedTopK(Reporting):
     # -- queries ------------------------------------------------------------------------------
 
     def _place(self, number: int, spec: QuerySpec) -> None:
-        """Let a band answer the query: one of about the same width, or a new one."""
+        """Assign the query to a band of about the same width, or to a new one."""
         pane = self._pane_of(spec)
         for band in self._bands:
             if _alike(band, spec) and _commensurable(band.slide, pane):
@@ -130,7 +132,7 @@ class SharedTopK(Reporting):
             raise CrestlineError(f"windows up to {first.closed_until} have been reported")
         self.specs.append(spec)
         if spec.frequency is not None:
-            # From the next plan on, others are answered at other moments too.
+            # The next plan answers other queries at other moments too.
             self._unit = gcd(self._unit, spec.frequency, spec.since if spec.since > LONG_AGO else 0)
             for band in self._bands:
                 band.be_ready_for(self._unit)
@@ -140,7 +142,7 @@ class SharedTopK(Reporting):
     def remove(self, number: int) -> None:
         """Answer a query no more; at least one must stay."""
         if len(self.live) < 2:
-            raise CrestlineError("the last ask cannot be removed")
+            raise CrestlineError("the last query cannot be removed")
         self.specs[number] = None
         for band in self._bands:
             if number in band.number and len(band.live) > 1:

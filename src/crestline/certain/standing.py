@@ -219,7 +219,7 @@ class StandingQueries:
         ).last_of_ends()
 
     def _pass_by(self, points: Floats, times: Ints) -> Snapshots:
-        """Count records that no query sees: later queries see later records only."""
+        """Count records that no query sees; queries added later see only later records."""
         if len(points):
             self.seen += len(points)
             self._time = int(times[-1])
@@ -238,14 +238,14 @@ class StandingQueries:
         arriving = Points(points, times, self.seen)
         terms, low, high = np.empty((3, self.dimensions))
         scratch = Scratch(terms, low, high, np.empty(max(1, table[:, K].max()), np.int64))
-        at, reason = 0, -1
+        position, reason = 0, -1
         while reason != FINISHED:
             standing = Standing(
                 self._queries.arrays, self._bands.arrays, self._filters.arrays, self._grid.arrays,
                 self._recent, self._order, changes,
             )  # fmt: skip
-            reason, slot, at = take_records(
-                algorithm, standing, arriving, at, self._cursor, report, scratch
+            reason, slot, position = take_records(
+                algorithm, standing, arriving, position, self._cursor, report, scratch
             )
             if reason == REPORT_FULL:
                 report = roomy(report, slots, rows)
@@ -259,17 +259,17 @@ class StandingQueries:
         return written(report)
 
     def top(self, number: int) -> tuple[Ints, Floats]:
-        """A query's answer now: the records' numbers and scores, best first."""
+        """Return a query's answer now: the numbers and scores of its records, best first."""
         numbers, scores = self.band(number)
         k = int(self._row(number)[K])
         return numbers[:k], scores[:k]
 
     def band(self, number: int) -> tuple[Ints, Floats]:
-        """All that a query's band holds."""
+        """Return all records in a query's band."""
         return self._bands.of(self._row(number))
 
     def filter(self, number: int) -> tuple[Ints, Floats]:
-        """All that a query's filter holds."""
+        """Return all records in a query's filter."""
         return self._filters.of(self._row(number))
 
     def _row(self, number: int) -> Ints:
@@ -277,12 +277,12 @@ class StandingQueries:
         return row
 
     def covered(self, number: int) -> float:
-        """The threshold that a query's cells are good for."""
+        """The threshold for which a query's cells are sufficient."""
         return float(self._queries.arrays.values[self._queries.slot(number), COVERED])
 
     @property
     def candidates(self) -> int:
-        """References to records in bands and filters, of all queries."""
+        """The number of references to records in the bands and filters of all queries."""
         active = self._queries.active()
         return int(active[:, BAND + SIZE].sum() + active[:, FILTER + SIZE].sum())
 
@@ -294,7 +294,7 @@ class StandingQueries:
 
     @property
     def buffered(self) -> int:
-        """Records in the shared buffer."""
+        """The number of records in the shared buffer."""
         return int(self.seen - self._cursor[HEAD]) if self.options.filtered else 0
 
     @property
@@ -303,7 +303,7 @@ class StandingQueries:
         return int(self._cursor[TOUCHED])
 
     def stands_for(self, number: int, preference: Preference, k: int, window: int) -> bool:
-        """Whether the query of this number is this one."""
+        """Whether the query of this number equals this one."""
         return self._queries.holds(number, preference, k, window)
 
     # -- state --------------------------------------------------------------------------------
@@ -345,7 +345,7 @@ class StandingQueries:
         self._require_sound()
 
     def _require_sound(self) -> None:
-        """Refuse a state with which a kernel would leave its arrays; see ``core.sound``."""
+        """Refuse a state that would make a kernel leave its arrays; see ``core.sound``."""
         self._queries.require_sound()
         table, slots = self._queries.arrays.table, self._queries.slots
         self._bands.require_sound(table)

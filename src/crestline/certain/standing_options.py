@@ -53,8 +53,8 @@ class StandingOptions:
 
     def __post_init__(self) -> None:
         if self.algorithm not in ALGORITHMS:
-            known = ", ".join(ALGORITHMS)
-            raise CrestlineError(f"standing queries know {known}, not {self.algorithm}")
+            names = ", ".join(ALGORITHMS)
+            raise CrestlineError(f"standing queries know {names}, not {self.algorithm}")
         resolution = 1 if self.resolution is None else self.resolution
         if self.dimensions < 1 or self.buffer < 1 or resolution < 1:
             raise CrestlineError("dimensions, buffer and resolution must be at least 1")
@@ -82,7 +82,7 @@ class StandingOptions:
         return self.filter != NO_FILTER
 
     def for_kernel(self, span: int) -> Algorithm:
-        """The same for ``take_records``; the buffer holds the records of ``span`` of time."""
+        """Return the options for ``take_records``; the buffer spans at most ``span`` of time."""
         return Algorithm(
             self.band,
             self.filter,
@@ -106,7 +106,7 @@ class StandingOptions:
         return first, last
 
     def require_window(self, k: int, window: int, timed: bool) -> None:
-        """Refuse a query whose window the shared buffer does not suit."""
+        """Refuse a query whose window is too short for the shared buffer."""
         if k < 1 or window < 1:
             raise CrestlineError(f"k and window must be at least 1, not {k} and {window}")
         if self.filtered and not timed and 2 * self.buffer - 1 > window:
@@ -117,7 +117,7 @@ class StandingOptions:
             )
 
     def candidates(self, k: int, window: int, timed: bool) -> int:
-        """How many candidates a probable list has beside the k best."""
+        """Return the number of candidates beside the k best in a probable list."""
         if PROBABLE not in (self.band, self.filter):
             return 0
         n = self.buffer if self.filtered else (LARGE_WINDOW if timed else window)
@@ -131,8 +131,8 @@ class StandingOptions:
         )
 
     def wanted_resolution(self, active: Ints, now: int) -> int:
-        """The resolution for queries with these rows: cells half as wide as what they look at,
-        unless a resolution was asked for; ``now``, if that is not far from it."""
+        """Return the resolution for queries with these rows: the chosen one, or cells half as wide
+        as what the queries look at; ``now`` if that is close to it."""
         if self.resolution is not None:
             return self.resolution
         if not self.filtered and self.band != PROBABLE:

@@ -153,7 +153,7 @@ class StepOperator(Reporting):
         end = end - 1 if self.panes.on_arrival else end * self.panes.length
         ids, scores = records["id"][indices], records["score"][indices]
         number = None if query is None else query[asked]
-        return Snapshots.of(partition, end, count, ids, scores, ask=number)
+        return Snapshots.of(partition, end, count, ids, scores, query=number)
 
     def _take_closed(self, until: Ints) -> Records:
         """Remove the records whose panes are over; sort them by partition, pane and rank."""

@@ -115,7 +115,7 @@ class _Panel:
             axes.set_yticks([])
             axes.set_ylabel(f"{len(self.rows)} {text}", color=_INK)
         times = next(ticks(self.moments, self.span, _MOST_TICKS))
-        axes.set_xticks(times, [unit(at) for at in times])
+        axes.set_xticks(times, [unit(moment) for moment in times])
         for side in ("top", "right", "left", "bottom"):
             axes.spines[side].set_visible(False)
         axes.tick_params(length=0, colors=_INK)

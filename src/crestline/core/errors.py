@@ -41,13 +41,13 @@ class QueryError(CrestlineError):
         super().__init__(str(self))
 
     def __str__(self) -> str:
-        at = self.column - 1
-        left = max(0, at - self.SHOWN // 2)
+        position = self.column - 1
+        left = max(0, position - self.SHOWN // 2)
         shown = self._source_line[left : left + self.SHOWN].replace("\t", " ")
-        width = max(1, min(self._length, len(shown) - (at - left)))
+        width = max(1, min(self._length, len(shown) - (position - left)))
         lines = [f"line {self.line}, column {self.column}: {self.message}"]
         if shown:
-            lines += [f"  {shown}", "  " + " " * (at - left) + "^" * width]
+            lines += [f"  {shown}", "  " + " " * (position - left) + "^" * width]
         if self.hint:
             lines.append(self.hint)
         return "\n".join(lines)

@@ -15,10 +15,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from crestline.core.tables import decoded
-from crestline.types import Floats, Ints
+from crestline.types import Bools, Floats, Ints
 
 #: A column and whether its larger values come first.
 TieColumn = tuple[pa.Array, bool]
+
+
+def oriented(score: Floats, descending: bool | Bools) -> Floats:
+    """Turn scores so that larger is better; the same turns them back.
+
+    >>> oriented(np.array([2.0, 0.0]), descending=False).tolist()
+    [-2.0, 0.0]
+    """
+    if descending is True:
+        return score
+    return np.where(descending, score, 0.0 - score)  # a plain minus would make -0.0
 
 
 def sort_codes(column: pa.Array | pa.ChunkedArray) -> Ints:

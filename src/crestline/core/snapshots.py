@@ -38,7 +38,7 @@ class Snapshots:
     Snapshot i is the top of ``partition[i]`` in the window that ends at ``end[i]``. Its records are
     ``id[offset[i] : offset[i + 1]]``, best first, with their scores. Uncertain records also have
     the probability they are ranked by, objects with several values their ``ScoreBounds``. Where
-    several queries share an operator, ``ask[i]`` is the number of the query (see ``core.specs``).
+    several queries share an operator, ``query[i]`` is the number of the query (see ``core.specs``).
     """
 
     partition: Ints
@@ -47,8 +47,8 @@ class Snapshots:
     id: Ints
     score: Floats
     probability: Floats | None = None
-    ask: Ints | None = None
-    outlook: ScoreBounds | None = None
+    query: Ints | None = None
+    bounds: ScoreBounds | None = None
 
     @classmethod
     def of(
@@ -59,16 +59,16 @@ class Snapshots:
         id: Ints,
         score: Floats,
         probability: Floats | None = None,
-        ask: Ints | None = None,
-        outlook: ScoreBounds | None = None,
+        query: Ints | None = None,
+        bounds: ScoreBounds | None = None,
     ) -> Self:
         """Make snapshots in the order of queries, then ends, then partitions."""
         offset = np.zeros(len(count) + 1, np.int64)
         np.cumsum(count, out=offset[1:])
-        snapshots = cls(partition, end, offset, id, score, probability, ask, outlook)
+        snapshots = cls(partition, end, offset, id, score, probability, query, bounds)
         if len(count) < 2:
             return snapshots
-        keys = (partition, end) if ask is None else (partition, end, ask)
+        keys = (partition, end) if query is None else (partition, end, query)
         return snapshots.ordered(np.lexsort(keys))
 
     def ordered(self, order: Ints) -> Self:
@@ -83,8 +83,8 @@ class Snapshots:
             self.id[rows],
             self.score[rows],
             None if self.probability is None else self.probability[rows],
-            None if self.ask is None else self.ask[order],
-            None if self.outlook is None else self.outlook.take(rows),
+            None if self.query is None else self.query[order],
+            None if self.bounds is None else self.bounds.take(rows),
         )
 
     @classmethod
@@ -92,7 +92,7 @@ class Snapshots:
         """Return the snapshots of several operators, one operator after the other."""
         if len(parts) == 1:
             return parts[0]
-        numbers = [part.ask for part in parts if part.ask is not None]
+        numbers = [part.query for part in parts if part.query is not None]
         count = np.concatenate([np.diff(part.offset) for part in parts])
         return cls(
             np.concatenate([part.partition for part in parts]),
@@ -100,7 +100,7 @@ class Snapshots:
             np.concatenate(([0], np.cumsum(count))),
             np.concatenate([part.id for part in parts]),
             np.concatenate([part.score for part in parts]),
-            ask=np.concatenate(numbers) if numbers else None,
+            query=np.concatenate(numbers) if numbers else None,
         )
 
     @classmethod
@@ -114,7 +114,7 @@ class Snapshots:
         this query."""
         wanted = self.partition == partition
         if number is not None:
-            wanted &= (0 if self.ask is None else self.ask) == number
+            wanted &= (0 if self.query is None else self.query) == number
         indices = np.flatnonzero(wanted)
         if len(indices) == 0:
             return np.empty(0, np.int64)

@@ -1,8 +1,8 @@
 """Several queries that share one operator: what each asks for, and when it is answered.
 
 A shared operator keeps what any of its queries may need. Every snapshot says which query it answers
-(``Snapshots.ask``). Queries are known by numbers, in the order in which they were added. The number
-of a removed query is not used again.
+(``Snapshots.query``). Queries have numbers, in the order in which they were added. The number of a
+removed query is not used again.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ class QuerySpec:
 class Executions:
     """Computations in the order of time.
 
-    Computation i is due at ``at[i]`` and answers the queries ``ask[offset[i] : offset[i + 1]]``
+    Computation i is due at ``at[i]`` and answers the queries ``query[offset[i] : offset[i + 1]]``
     together. Several may be due at the same moment.
     """
 
     at: Ints
     offset: Ints
-    ask: Ints
+    query: Ints
 
     def __len__(self) -> int:
         return len(self.at)
@@ -79,7 +79,7 @@ class SharedOperator(Operator, Protocol):
 
     @property
     def agenda(self) -> Agenda | None:
-        """When asks are answered; None where their slides say it."""
+        """When queries are answered; None where their slides say it."""
 
     def finish(self, latest: int) -> Iterator[Snapshots]:
         """End a bounded stream whose last event is at ``latest``: every query is answered up to

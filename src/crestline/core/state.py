@@ -20,7 +20,7 @@ import numpy as np
 
 from crestline.core.errors import StateError
 
-VERSION = 7
+VERSION = 8
 _MAGIC = b"CRST"
 _HEAD = struct.Struct("<4sHII")
 #: Only plain numbers: an object array could smuggle in code.
@@ -43,7 +43,7 @@ def unpack(data: bytes) -> dict[str, Any]:
     if version != VERSION:
         raise StateError(
             f"this state has format version {version}, this Crestline reads version {VERSION}:"
-            " resume it with the Crestline that wrote it, or start anew"
+            " resume it with the Crestline that wrote it, or start again"
         )
     body = memoryview(data)[_HEAD.size :]
     if zlib.crc32(body) != crc:

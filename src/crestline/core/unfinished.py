@@ -101,14 +101,14 @@ class Register:
             name if count == 1 else f"{name} ({count} files)"
             for name, count in list(self._written.items())
         ]
-        told = [f"written: {', '.join(names)}" if names else "no file was written"]
+        sentences = [f"written: {', '.join(names)}" if names else "no file was written"]
         if left:
-            told.append(f"unfinished, not removed: {', '.join(left)}")
+            sentences.append(f"unfinished, not removed: {', '.join(left)}")
         elif self._partial or self._removed:
-            told.append("unfinished ones were removed")
+            sentences.append("unfinished ones were removed")
         if self._rows_on_stdout:
-            told.append("the rows on stdout are not all")
-        return ", ".join(told)
+            sentences.append("the rows on stdout are not all")
+        return ", ".join(sentences)
 
 
 def _remove(path: str) -> bool:

@@ -51,10 +51,6 @@ class Panes:
         """C of the papers: how many panes, at most, a window spans (1 if nothing expires)."""
         return 1 if self.unbounded else self.width
 
-    def first_due(self, pane: int) -> int:
-        """The first window end (in panes) after a record of this pane."""
-        return pane + 1 if self.on_arrival else (pane // self.slide + 1) * self.slide
-
 
 @dataclass(frozen=True, slots=True)
 class RangeWindow:

@@ -59,7 +59,7 @@ def check_heap(store: ObjectStore, which: int, position: Ints, key: Floats, slot
     """Assert that a heap is one, and holds exactly these slots."""
     entries = store.heaps.slot[which, : len(slots)]
     assert sorted(entries) == slots.tolist(), ("I5: a heap holds each object once", which)
-    known = (position[entries] == np.arange(len(slots))).all()
-    assert known, ("I5: objects know their positions in heaps", which)
+    consistent = (position[entries] == np.arange(len(slots))).all()
+    assert consistent, ("I5: objects know their positions in heaps", which)
     parents = entries[(np.arange(1, len(slots)) - 1) // 2]
     assert (key[parents] >= key[entries[1:]]).all(), ("I5: heaps are heaps", which)

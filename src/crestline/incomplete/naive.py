@@ -149,7 +149,9 @@ class Naive:
                 answers.append((p, end, answer))
                 ids += [window.objects[int(o)].id for o in answer.object]
             window.done = max(window.done, limit)
-            window.keep([self.ends.last_end(at) > window.done for at in window.position])
+            window.keep(
+                [self.ends.last_end(position) > window.done for position in window.position]
+            )
         score, upper, certain, latest, rival = (
             np.concatenate([np.empty(0), *(answer[i] for *_, answer in answers)])
             for i in range(1, 6)
@@ -160,7 +162,7 @@ class Naive:
             np.array([len(answer.object) for *_, answer in answers], np.int64),
             np.array(ids, np.int64),
             score,
-            outlook=ScoreBounds(upper, certain > 0, latest.astype(np.int64), rival),
+            bounds=ScoreBounds(upper, certain > 0, latest.astype(np.int64), rival),
         )
         self.latest.update({p: top for p, _, top, _ in snapshots})
         return snapshots
@@ -170,7 +172,7 @@ class Naive:
         waiting = self.waiting
         due = np.ones(len(waiting["position"]), np.bool_)
         if self.timed and to is not None:
-            first = [self.ends.first_end(int(at)) for at in waiting["position"]]
+            first = [self.ends.first_end(int(position)) for position in waiting["position"]]
             due = np.array(first, np.int64) <= to
         for index in np.flatnonzero(due):
             row = {name: waiting[name][index] for name in _FIELDS}
@@ -229,19 +231,19 @@ class Naive:
         if len(objects) == 0:
             none = np.empty(0, np.int64)
             return WindowAnswer(none, np.empty(0), np.empty(0), none, none, np.empty(0))
-        combination, known = self.combination, [window.objects[int(o)] for o in objects]
+        combination, histories = self.combination, [window.objects[int(o)] for o in objects]
         streams = [
             x for x in self.order if combination.streams or window.first_seen.get(x, high) < high
         ]
         count, total = by_stream(
             combination, whose, values["stream"], values["value"], len(objects), streams
         )
-        visited = [seen.seen(high) for seen in known] if combination.once else []
+        visited = [seen.seen(high) for seen in histories] if combination.once else []
         on_stream = np.array([[x in visit for x in streams] for visit in visited], np.bool_)
         score, upper = scores(combination, count, total, on_stream, streams)
         latest = np.full(len(objects), LONG_AGO)
         np.maximum.at(latest, whose, values["time"])
-        code = np.array([seen.code for seen in known])
+        code = np.array([seen.code for seen in histories])
         ranked = np.lexsort((code, -latest, -score))
         shown = min(self.k, len(ranked))
         keys = list(zip(score[ranked], latest[ranked], code[ranked], strict=True))

@@ -239,7 +239,7 @@ class IncompleteOperator(Reporting):
         partition, step, count, _, ids, numbers = written(report)
         bounds = ScoreBounds(numbers[1], numbers[2] > 0, numbers[3].astype(np.int64), numbers[4])
         end = step if self.panes.on_arrival else step * self._timing.step_length
-        return Snapshots.of(partition, end, count, ids, numbers[0], outlook=bounds)
+        return Snapshots.of(partition, end, count, ids, numbers[0], bounds=bounds)
 
     def _portion(self) -> int | None:
         if self._timing.timed is not True or self.panes.on_arrival or self.only_changes:

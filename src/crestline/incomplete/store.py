@@ -174,15 +174,15 @@ class ObjectStore:
         self.observations = moved
 
     def _add_objects(self, count: int) -> None:
-        counts, slots, known, lists = self.heaps
-        size = max(2 * len(known), count, 16)
+        counts, slots, former, lists = self.heaps
+        size = max(2 * len(former), count, 16)
         objects = _records(size, OBJECT)
-        objects[: len(known)] = known
+        objects[: len(former)] = former
         heaps = np.empty((len(slots), size), np.int64)
-        heaps[:, : len(known)] = slots
+        heaps[:, : len(former)] = slots
         if self.listed:
             longer = _records((size, self.streams), LISTED)
-            longer[: len(known)] = lists
+            longer[: len(former)] = lists
             lists = longer
         self.heaps = Heaps(counts, heaps, objects, lists)
         self.table = np.full(1 << (2 * size - 1).bit_length(), -1, np.int32)

@@ -213,6 +213,11 @@ class Query:
         return own_columns_of(self.emit, probable, combined, self.late)
 
     @property
+    def descending(self) -> bool:
+        """Whether larger scores come first, as they do with COMBINE."""
+        return not self.order_by or self.order_by[0].descending
+
+    @property
     def delay(self) -> int:
         """How far the watermark stays behind the largest event time: LATENESS, else 0."""
         return self.lateness or 0

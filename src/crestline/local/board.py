@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 from crestline.certain.standing import StandingQueries
 from crestline.core import sound
 from crestline.core.errors import PlanError, SourceError
+from crestline.core.order import oriented
 from crestline.core.snapshots import Snapshots
 from crestline.core.state import pack, unpack
 from crestline.core.tables import REJECTS, plain_type, reject_table, table_bytes, table_from
@@ -277,21 +278,20 @@ class Board:
         )
         changes = self._log.changes(snapshots, len(self), len(self._numbers))
         assert changes.numbers is not None
-        at, query, change, rank, previous, _ = changes.table
-        place = np.where(change == 0, previous, rank)
-        order = np.lexsort((place, change != 0, query, at))
+        moment, query, change, rank, previous, _ = changes.table
+        order = np.lexsort((np.where(change == 0, previous, rank), change != 0, query, moment))
         return self._rows(changes.table[:, order], changes.numbers[0, order])
 
     def _rows(self, changes: Ints, score: Floats) -> pa.Table:
         assert self._kept is not None
-        at, query, change, rank, previous, id = changes
+        moment, query, change, rank, previous, id = changes
         names, posted = list(self._posted), list(self._posted.values())
         kept = self._kept.take(id)
-        ascending = np.array([each.ascending for each in posted])[query]
+        descending = np.array([each.query.descending for each in posted])[query]
         columns: dict[str, Any] = change_columns(change, rank, previous) | {
             "query": pa.array(names, pa.string()).take(pa.array(query)),
-            "at": pa.array(at),
-            "score": pa.array(np.where(ascending, 0.0 - score, score)),
+            "at": pa.array(moment),
+            "score": pa.array(oriented(score, descending)),
         }
         schema = self._result_schema()
         for name in schema.names[5:-1]:
@@ -324,7 +324,7 @@ class Board:
         kept = self._kept.take(np.searchsorted(self._numbers, numbers))
         columns: dict[str, Any] = {"rank": pa.array(np.arange(1, len(numbers) + 1))}
         columns |= {name: kept.column(column) for name, column in posted.selected.items()}
-        return pa.table(columns | {"score": 0.0 - scores if posted.ascending else scores})
+        return pa.table(columns | {"score": oriented(scores, posted.query.descending)})
 
     # -- state --------------------------------------------------------------------------------
 

@@ -39,11 +39,6 @@ class Posted:
         return cls(query, _ranking(query), number)
 
     @property
-    def ascending(self) -> bool:
-        """Whether small scores are good."""
-        return not self.query.order_by[0].descending
-
-    @property
     def selected(self) -> dict[str, str]:
         """The columns of the stream that are shown, by their names in the result."""
         return {item.name: str(item.expression.column) for item in self.query.select}
@@ -125,7 +120,7 @@ class Space:
                 f"records on this board are placed by {', '.join(self.columns)}; a query by"
                 f" {', '.join(ranking.columns)} needs a board of its own"
             )
-        sign = -1.0 if posted.ascending else 1.0
+        sign = 1.0 if posted.query.descending else -1.0
         if ranking.kind == "COSINE":
             return Cosine(tuple(sign * value for value in ranking.numbers))
         if ranking.kind == "HAVERSINE":

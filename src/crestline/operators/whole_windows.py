@@ -35,19 +35,19 @@ class WindowEnds:
         low = LONG_AGO if self.window is None else end - self.window + shift
         return low, end + shift
 
-    def first_end(self, at: int) -> int:
+    def first_end(self, position: int) -> int:
         """The first window end after a record."""
         if self.slide is None:
-            return at if self.timed else at + 1
-        return (at // self.slide + 1) * self.slide
+            return position if self.timed else position + 1
+        return (position // self.slide + 1) * self.slide
 
-    def last_end(self, at: int) -> int:
+    def last_end(self, position: int) -> int:
         """The last window end whose window still holds the record."""
         if self.window is None:
             return NEVER
         if self.slide is None:
-            return at + self.window - 1 if self.timed else at + self.window
-        return (at + self.window) // self.slide * self.slide
+            return position + self.window - 1 if self.timed else position + self.window
+        return (position + self.window) // self.slide * self.slide
 
 
 class WholeWindows(ABC):
@@ -108,13 +108,13 @@ class WholeWindows(ABC):
         """Times, or positions within partitions."""
         if times is not None:
             return np.asarray(times, np.int64)
-        at = np.empty(len(partition), np.int64)
+        positions = np.empty(len(partition), np.int64)
         for p in np.unique(partition).tolist():
             members = np.flatnonzero(partition == p)
             before = self.counts.get(p, 0)
-            at[members] = before + np.arange(len(members))
+            positions[members] = before + np.arange(len(members))
             self.counts[p] = before + len(members)
-        return at
+        return positions
 
     def _further_columns(self, batch: Batch) -> dict[str, Any]:
         """The columns of ``COLUMNS`` for a batch."""
@@ -135,21 +135,21 @@ class WholeWindows(ABC):
         partitions: list[int] = []
         ends: list[int] = []
         answers: list[tuple[Ints, Floats | None]] = []
-        at = self.records["at"]
-        needed = np.zeros(len(at), np.bool_)
+        positions = self.records["at"]
+        needed = np.zeros(len(positions), np.bool_)
         for p in np.unique(self.records["partition"]).tolist():
             members = np.flatnonzero(self.records["partition"] == p)
             limit = to if self.timed and to is not None else self.counts.get(p, 0)
-            for end in self._due(np.unique(at[members]), p, limit):
+            for end in self._due(np.unique(positions[members]), p, limit):
                 low, high = self.ends.bounds(end)
-                inside = members[(at[members] >= low) & (at[members] < high)]
+                inside = members[(positions[members] >= low) & (positions[members] < high)]
                 if len(inside) or (self.only_changes and self.shown.get(p)):
                     answers.append(self._answer(inside))
                     self.shown[p] = len(answers[-1][0]) > 0
                     partitions.append(p)
                     ends.append(end)
             self.done[p] = limit
-            needed[members] = at[members] >= self._needed_from(limit)
+            needed[members] = positions[members] >= self._needed_from(limit)
         snapshots = self._snapshots(partitions, ends, answers)
         self.latest.update({p: ids for p, _, ids, _ in snapshots})
         self.records = {name: values[needed] for name, values in self.records.items()}
@@ -172,12 +172,12 @@ class WholeWindows(ABC):
     #: Whether answers have probabilities.
     _uncertain: ClassVar[bool] = False
 
-    def _due(self, at: Ints, p: int, limit: int) -> list[int]:
+    def _due(self, positions: Ints, p: int, limit: int) -> list[int]:
         """Window ends of the partition after the last one handled, up to the limit."""
         slide, window = self.slide, self.window
         due: set[int] = set()
         done = self.done.get(p)
-        for moment in at.tolist():
+        for moment in positions.tolist():
             first = self.ends.first_end(moment)
             if slide is None:  # one for each distinct time (or position) of a new record
                 due.add(first)
@@ -252,13 +252,13 @@ class WholeWindows(ABC):
         sound.numbers("score", self.records["score"])
         sound.moments("at", self.records["at"])
         if not self.timed:
-            known = set(self.records["partition"].tolist()) <= set(self.counts)
-            sound.require(known, "records of partitions that were not counted")
+            counted = set(self.records["partition"].tolist()) <= set(self.counts)
+            sound.require(counted, "records of partitions that were not counted")
 
     def _check(self) -> None:
         for p, limit in self.done.items():
-            at = self.records["at"][self.records["partition"] == p]
-            assert (at >= self._needed_from(limit)).all(), ("N1", p)
+            positions = self.records["at"][self.records["partition"] == p]
+            assert (positions >= self._needed_from(limit)).all(), ("N1", p)
 
 
 __all__ = ["WholeWindows", "WindowEnds"]

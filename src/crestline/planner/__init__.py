@@ -1,4 +1,4 @@
-"""Query to plan: which algorithm, which panes, what is kept; and the plan in words."""
+"""Query to plan: the algorithm, the panes, what is kept; and the plan in words."""
 
 from crestline.planner.algorithm import Algorithm
 from crestline.planner.catalogue import FAMILIES, algorithms, named

@@ -48,7 +48,8 @@ def reports_every_arrival(window: Window) -> bool:
 
 
 def _few_future_windows(window: Window) -> bool:
-    """Bounded, in steps, and not so many of them to a window that a list for each is absurd."""
+    """Whether the window is bounded, slides in steps, and spans few enough of them for a list for
+    each."""
     panes = window.panes
     return not (panes.unbounded or panes.on_arrival) and panes.width <= 1_000_000 * panes.slide
 
@@ -368,13 +369,14 @@ def algorithms() -> list[Algorithm]:
 
 
 def named(name: str, *families: str) -> Algorithm | None:
-    """The algorithm of that name, in any case: of these families if there is one, else of any.
+    """Return the algorithm of that name, in any case: of these families if there is one, else of
+    any.
 
     >>> named("naive").family, named("naive", "uncertain").family
     ('certain', 'uncertain')
     """
-    found = [a for a in CATALOGUE if a.name == name.upper()]
-    return next((a for a in found if a.family in families), found[0] if found else None)
+    matches = [a for a in CATALOGUE if a.name == name.upper()]
+    return next((a for a in matches if a.family in families), matches[0] if matches else None)
 
 
 def families_for(query: Query) -> tuple[str, ...]:

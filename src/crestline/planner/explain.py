@@ -1,4 +1,4 @@
-"""How queries would be run, and why so."""
+"""How queries would be run, and why."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from crestline.planner.facts import QueryFacts
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Explanation(QueryFacts):
-    """How queries would be run: shown as ``crestline explain`` prints it, with its facts as fields.
+    """How queries would be run: printed as ``crestline explain`` does, with the facts as fields.
 
-    Of several queries the fields are those of the first one; ``by_query`` has all of them.
+    For several queries, the fields are those of the first one; ``by_query`` has all of them.
     """
 
     #: The queries by their names.

@@ -1,4 +1,5 @@
-"""Several queries in words and numbers: who shares what with whom, when, and what that saves."""
+"""Several queries in words and numbers: which share a structure, when they run, and what that
+saves."""
 
 from __future__ import annotations
 
@@ -14,68 +15,68 @@ from crestline.planner.timeline import timeline
 from crestline.planner.words import duration, per_minute
 from crestline.sharing import PLANS, ExecutionPlan
 
-#: Beyond this many queries only what they share is told, not each of them.
+#: With more queries than this, only what they share is described, not each of them.
 _MOST = 12
 _LONGEST_LIST = 8
 
 
 def execution_plans(shared: SharedPlan) -> dict[str, ExecutionPlan]:
-    """What each plan would do with the queries that have FREQUENCY; none if there are none."""
+    """Return what each plan would do with the queries that have FREQUENCY, if there are any."""
     if not shared.scheduled:
         return {}
     return {name: make(shared.demands) for name, make in PLANS.items()}
 
 
 def facts_by_query(queries: Mapping[str, Query]) -> dict[str, QueryFacts]:
-    """What is said of every query: alone, and with whom it shares what."""
-    found = {}
+    """Return the facts of every query, alone and as a member of its bundle."""
+    by_name = {}
     for bundle in arrange(queries):
         together = _bundle_facts(bundle)
         for name, query in bundle.queries.items():
-            found[name] = facts(
+            by_name[name] = facts(
                 plan(query), name, shares_with=[other for other in bundle.queries if other != name],
                 why_alone=_why(bundle, queries, name), shared=together,
             )  # fmt: skip
-    return {name: found[name] for name in queries}
+    return {name: by_name[name] for name in queries}
 
 
 def _bundle_facts(bundle: Bundle) -> dict[str, Any] | None:
     shared = bundle.plan
     if not isinstance(shared, SharedPlan):
         return None
-    known: dict[str, Any] = {"queries": list(bundle.queries), "structure": _structure(shared)}
+    entries: dict[str, Any] = {"queries": list(bundle.queries), "structure": _structure(shared)}
     if not shared.uncertain and not shared.on_arrival:
-        known["expected_kept"] = round(shared.expected_kept, 1)
-        known["expected_kept_one_by_one"] = round(_kept_one_by_one(shared), 1)
+        entries["expected_kept"] = round(shared.expected_kept, 1)
+        entries["expected_kept_one_by_one"] = round(_kept_one_by_one(shared), 1)
     plans = execution_plans(shared)
     if plans:
-        mine = plans[shared.method.upper() if shared.method else "DP"]
-        known["plan"] = mine.name
-        known["note"] = mine.note
-        known["cycle_us"] = mine.length
-        known["costs_a_minute"] = {
+        chosen = plans[shared.method.upper() if shared.method else "DP"]
+        entries["plan"] = chosen.name
+        entries["note"] = chosen.note
+        entries["cycle_us"] = chosen.length
+        entries["costs_a_minute"] = {
             name: float(each.cost * 60_000_000) for name, each in plans.items()
         }
-        known["executions"] = [
+        entries["executions"] = [
             {"at_us": execution.at, "k": execution.k, "queries": list(execution.members)}
-            for cycle in mine.cycles
+            for cycle in chosen.cycles
             for execution in cycle.executions
         ]
-    return known
+    return entries
 
 
 def blocks(queries: Mapping[str, Query], width: int) -> list[Block]:
-    """The plan of one query, or of several: that of each, then what they share. Drawings are up to
-    ``width`` characters wide."""
+    """Describe each query, then what several queries share. Drawings are up to ``width`` characters
+    wide."""
     bundles = arrange(queries)
-    found = []
+    sections = []
     if len(queries) <= _MOST:
-        found = [query_block(plan(query), name) for name, query in queries.items()]
+        sections = [query_block(plan(query), name) for name, query in queries.items()]
     if len(queries) > 1 or any(query.frequency is not None for query in queries.values()):
-        found += [_block(bundle, queries, width) for bundle in bundles]
+        sections += [_block(bundle, queries, width) for bundle in bundles]
     if len(queries) > 1:
-        found.append(_in_all(bundles, queries))
-    return found
+        sections.append(_in_all(bundles, queries))
+    return sections
 
 
 def _block(bundle: Bundle, queries: Mapping[str, Query], width: int) -> Block:
@@ -95,21 +96,21 @@ def _block(bundle: Bundle, queries: Mapping[str, Query], width: int) -> Block:
     plans = execution_plans(shared)
     if not plans:
         return Block(lines)
-    mine = plans[(shared.method or "DP").upper()]
-    cheapest = "" if mine.name == "DP" else f", the least is {per_minute(plans['DP'].cost)}"
+    chosen = plans[(shared.method or "DP").upper()]
+    cheapest = "" if chosen.name == "DP" else f", the least is {per_minute(plans['DP'].cost)}"
     lines.append(
-        ("plan", f"{mine.name}: {per_minute(mine.cost)} a minute{cheapest} (a computation for the"
-                 " largest k costs k)")
+        ("plan", f"{chosen.name}: {per_minute(chosen.cost)} a minute{cheapest} (a computation for"
+                 " the largest k costs k)")
     )  # fmt: skip
-    if mine.note:
-        lines.append(("", mine.note))
+    if chosen.note:
+        lines.append(("", chosen.note))
     lines.append(("answers", "each query at the latest computation that its FREQUENCY allows"))
     costs = ", ".join(f"{name} {per_minute(each.cost)}" for name, each in plans.items())
     lines.append(("costs", f"{costs} a minute"))
     if plans["NS"].cost:
-        saved = 1 - mine.cost / plans["NS"].cost
+        saved = 1 - chosen.cost / plans["NS"].cost
         lines.append(("saves", f"{float(saved):.0%} of what computing each query alone (NS) costs"))
-    return Block(lines, timeline(mine, width=width, unit=duration))
+    return Block(lines, timeline(chosen, width=width, unit=duration))
 
 
 def _structure(shared: SharedPlan) -> str:

@@ -1,4 +1,4 @@
-"""What is said of a plan: for programs (``QueryFacts``) and for people (``Block``)."""
+"""The facts of a plan: for programs (``QueryFacts``) and for people (``Block``)."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class QueryFacts:
     frequency_us: int | None
     #: The options of the algorithm.
     options: dict[str, Any]
-    #: Of an approximate answer: the bound of its error, and for which streams that holds.
+    #: For an approximate answer: the bound of its error, and the streams for which it holds.
     approximation: dict[str, Any]
     #: The queries that share its structure.
     shares_with: list[str] = field(default_factory=list)
@@ -133,7 +133,7 @@ def facts(plan: QueryPlan, name: str | None = None, **sharing: Any) -> QueryFact
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Names with what is said of them, a line each, and perhaps a drawing in characters."""
+    """Names and descriptions, one line each, and perhaps a drawing in characters."""
 
     lines: list[tuple[str, str]]
     drawing: str | None = None
@@ -150,26 +150,26 @@ class Block:
 
 def query_block(plan: QueryPlan, name: str) -> Block:
     """The plan of one query."""
-    known = facts(plan, name)
-    each = " for each partition" if known.per_partition else ""
+    fact = facts(plan, name)
+    each = " for each partition" if fact.per_partition else ""
     optional = {
-        "columns": known.columns,
-        "semantics": known.semantics,
-        "rules": known.rules,
-        "combines": known.combines,
-        "bounds": known.bounds,
+        "columns": fact.columns,
+        "semantics": fact.semantics,
+        "rules": fact.rules,
+        "combines": fact.combines,
+        "bounds": fact.bounds,
     }
     lines = [
         ("query", name),
-        ("window", known.window),
+        ("window", fact.window),
         *((of, said) for of, said in optional.items() if said is not None),
-        ("algorithm", f"{known.algorithm}: {known.reason}"),
-        ("cost", known.cost),
+        ("algorithm", f"{fact.algorithm}: {fact.reason}"),
+        ("cost", fact.cost),
     ]
-    if known.options:
-        told = ", ".join(f"{option} {option_text(v)}" for option, v in known.options.items())
-        lines.append(("options", told))
-    if bound := known.approximation:
+    if fact.options:
+        options = ", ".join(f"{option} {option_text(v)}" for option, v in fact.options.items())
+        lines.append(("options", options))
+    if bound := fact.approximation:
         lines.append(("bound", f"{bound['bound']}, {bound['holds']}"))
     if plan.algorithm.plans:
         pass  # moments are not fixed, and neither are panes
@@ -177,24 +177,24 @@ def query_block(plan: QueryPlan, name: str) -> Block:
         lines.append(("panes", "records of the same microsecond expire together"))
     elif plan.on_arrival:
         lines.append(("panes", "none: records expire one by one"))
-    elif known.panes_per_window is None:
-        lines.append(("panes", f"{known.pane} each; nothing expires"))
+    elif fact.panes_per_window is None:
+        lines.append(("panes", f"{fact.pane} each; nothing expires"))
     else:
         lines.append(
-            ("panes", f"{known.pane} each, {known.panes_per_window:,} to a window,"
-                      f" {known.panes_per_slide:,} to a slide")
+            ("panes", f"{fact.pane} each, {fact.panes_per_window:,} to a window,"
+                      f" {fact.panes_per_slide:,} to a slide")
         )  # fmt: skip
-    if known.expected_kept is None:
-        why = "" if known.keeps_why is None else f": {known.keeps_why}"
-        lines.append(("kept", known.keeps + each + why))
+    if fact.expected_kept is None:
+        why = "" if fact.keeps_why is None else f": {fact.keeps_why}"
+        lines.append(("kept", fact.keeps + each + why))
     elif plan.query.window.panes.on_arrival:
         lines.append(
             ("kept", f"k (1 + ln(n / k)) of n records in random order{each}; all n if scores fall")
         )
     else:
         lines.append(
-            ("kept", f"about {known.expected_kept:,.0f} records{each} (k H_C, scores in random"
-                     f" order), at worst {known.worst_kept:,} (scores that only fall)")
+            ("kept", f"about {fact.expected_kept:,.0f} records{each} (k H_C, scores in random"
+                     f" order), at worst {fact.worst_kept:,} (scores that only fall)")
         )  # fmt: skip
     if plan.query.window.on is not None:
         lines.append(("late", late_text(plan.query)))

@@ -1,4 +1,5 @@
-"""Query to plan: which algorithm, which panes, and why; or one clear sentence why not.
+"""Query to plan: the algorithm, the panes and the reason; or one clear sentence why it cannot be
+run.
 
 >>> from crestline.language import parse
 >>> plan(parse("SELECT TOP 3 id FROM s [ROWS 10 SLIDE 4] ORDER BY x DESC")).algorithm.name
@@ -28,7 +29,7 @@ from crestline.planner.catalogue import (
 )
 from crestline.planner.refusals import REFUSALS
 
-#: What the state of an operator says of its settings; the query says it again.
+#: Settings in the state of an operator that the query determines as well.
 _SETTINGS = frozenset(
     (
         "k", "window", "slide", "only_changes", "options", "semantics", "threshold", "summed",
@@ -54,7 +55,7 @@ class Plan(Protocol):
         """Whether answers are exact."""
 
     def make_operator(self, *, shard: bool = False) -> Operator:
-        """Make a fresh operator; window and slide in records or microseconds.
+        """Make a fresh operator; window and slide are in records or microseconds.
 
         A ``shard`` sees some of the objects of a query with COMBINE, and reports one more than k:
         see ``runtime.shards``.
@@ -64,7 +65,7 @@ class Plan(Protocol):
         """Return the state of an operator that this plan made, for ``restore_operator``."""
 
     def restore_operator(self, state: dict[str, Any], *, shard: bool = False) -> Operator:
-        """Return the operator whose state this is; StateError if this plan makes no such one."""
+        """Return the operator with this state; StateError if this plan makes no such operator."""
 
     def finish(self, operator: Operator, latest: int, end: int) -> Iterator[Snapshots]:
         """End a bounded stream: yield what is still due. The last event is at ``latest``, the last
@@ -139,7 +140,7 @@ class QueryPlan:
 
 
 def width_of(window: Window) -> int | None:
-    """How far back a window reaches, in records or microseconds; None: nothing expires."""
+    """Return how far back a window reaches, in records or microseconds; None if nothing expires."""
     if isinstance(window, RowsWindow):
         return window.rows
     return window.width if isinstance(window, RangeWindow) else None
@@ -147,17 +148,17 @@ def width_of(window: Window) -> int | None:
 
 def combination_of(query: Query, *, once: bool = False) -> Combination:
     """``COMBINE`` in numbers; streams are numbered as the query lists them."""
-    combine, known = query.combine, query.known_streams
+    combine, streams = query.combine, query.known_streams
     assert combine is not None
     weights = dict(combine.weights)
     return Combination(
         combine.function,
-        None if known is None else len(known),
+        None if streams is None else len(streams),
         None if combine.high is None else combine.low,
         combine.high,
         combine.repeats,
         combine.at_most or 1,
-        tuple(weights[name] for name in known or ()) if weights else (),
+        tuple(weights[name] for name in streams or ()) if weights else (),
         once,
     )
 
@@ -189,7 +190,7 @@ def plan(query: Query) -> QueryPlan:
 
 
 def _choose(query: Query) -> tuple[Algorithm, str, Mapping[str, float]]:
-    """The algorithm of a query that no refusal applies to, the reason, and its options."""
+    """Return the algorithm of a query that no refusal applies to, the reason, and its options."""
     if query.frequency is not None:
         reason = "the default for FREQUENCY: no plan costs less"
         reason = "USING asks for it" if query.using else reason

@@ -306,7 +306,7 @@ def two_errors(query: Query) -> str | None:
 
 
 def _asked(query: Query) -> Algorithm | None:
-    """The algorithm that USING names; with FREQUENCY it names a plan instead."""
+    """Return the algorithm that USING names; with FREQUENCY it names a plan instead."""
     if query.using is None or query.frequency is not None:
         return None
     return named(query.using, *families_for(query))

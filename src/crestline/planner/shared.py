@@ -32,14 +32,15 @@ from crestline.core.window import RangeWindow, RowsWindow, UnboundedWindow, Wind
 from crestline.language import Query
 from crestline.planner.catalogue import reports_every_arrival
 from crestline.planner.plan import Plan, harmonic, plan, width_of
-from crestline.sharing import PLANS, Demand, ExecutionPlan, Schedule, SharedAgenda
+from crestline.sharing import Demand, Schedule, SharedAgenda
 from crestline.uncertain.semantics import meaning_of
 from crestline.uncertain.shared import SharedWorlds
 
 
 @dataclass(frozen=True, repr=False)
 class SharedPlan:
-    """How queries that share one structure are run. One query with FREQUENCY is such a plan too."""
+    """How queries that share one structure are run. A single query with FREQUENCY is such a plan
+    too."""
 
     queries: Mapping[str, Query]
 
@@ -94,24 +95,19 @@ class SharedPlan:
 
     @property
     def method(self) -> str | None:
-        """Which execution plan they follow; None if none has FREQUENCY."""
+        """The name of their execution plan; None if no query has FREQUENCY."""
         return next((query.using or "DP" for query in self.scheduled.values()), None)
-
-    def execution_plan(self, method: str | None = None) -> ExecutionPlan | None:
-        """When queries with FREQUENCY are computed; by another plan than theirs if one is named."""
-        name = (method or self.method or "").upper()
-        return PLANS[name](self.demands) if name else None
 
     @property
     def demands(self) -> list[Demand]:
         return [demand_of(name, query) for name, query in self.scheduled.items()]
 
     def spec(self, name: str, since: int = LONG_AGO) -> QuerySpec:
-        """What the operator is to answer for a query."""
+        """Return the spec of a query for the operator."""
         return spec_of(self.queries[name], since)
 
     def _agenda(self) -> SharedAgenda | None:
-        """When the queries are answered; None where the operator knows by itself."""
+        """Return when the queries are answered; None if their slides decide it."""
         if not self.scheduled and not self.uncertain:
             return None
         schedule = None if self.method is None else Schedule(self.method.upper(), self.demands)
@@ -190,7 +186,8 @@ class SharedPlan:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Bundle:
-    """Queries that are run together, and how: one on its own, or several with one structure."""
+    """Queries that are run together, and their plan: one query alone, or several with one
+    structure."""
 
     queries: Mapping[str, Query]
     plan: Plan
@@ -212,8 +209,7 @@ class Bundle:
 
 
 def arrange(queries: Mapping[str, Query]) -> list[Bundle]:
-    """The queries in bundles, each of those that share a structure; PlanError if one of them cannot
-    be run."""
+    """Return the queries in bundles that share a structure; PlanError if one cannot be run."""
     families: dict[Hashable, dict[str, Query]] = {}
     for name, query in queries.items():
         plan(query)
@@ -223,7 +219,8 @@ def arrange(queries: Mapping[str, Query]) -> list[Bundle]:
 
 
 def sharing_key(query: Query) -> Hashable | None:
-    """Queries with the same key share a structure; None: it shares with nobody."""
+    """Return the key of a query; queries with equal keys share a structure. None: it shares with
+    none."""
     if why_alone(query) is not None:
         return None
     kind: Hashable
@@ -264,7 +261,7 @@ def why_alone(query: Query) -> str | None:
 
 
 def spec_of(query: Query, since: int = LONG_AGO) -> QuerySpec:
-    """What a shared operator is to answer for a query."""
+    """Return the spec of a query for a shared operator."""
     uncertain = query.probability
     return QuerySpec(
         query.k,
@@ -294,7 +291,7 @@ def demand_of(name: str, query: Query) -> Demand:
 
 
 def _step(query: Query) -> int | None:
-    """The slide, or what bounds it."""
+    """Return the slide, or what bounds it."""
     return query.frequency if query.frequency is not None else query.window.slide
 
 

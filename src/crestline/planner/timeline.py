@@ -1,4 +1,4 @@
-"""An execution plan as text: who is computed when, over one cycle.
+"""An execution plan as text: which queries are computed when, over one cycle.
 
 >>> from crestline.sharing import PLANS, Demand
 >>> plan = PLANS["DP"]([Demand("a", 2, 3), Demand("b", 3, 4), Demand("c", 5, 5)])
@@ -17,11 +17,11 @@ from math import gcd
 from crestline.sharing import Execution, ExecutionPlan
 
 _FEWEST_COLUMNS = 24
-#: Lines beyond these are only counted.
+#: Further lines are only counted.
 _MOST_LINES = 24
 _LONGEST_NAMES = 28
 _ONE, _SEVERAL = "x", "#"
-#: What a step of the axis may be of the time that all executions are multiples of.
+#: Steps of the axis, in multiples of the unit that divides the times of all executions.
 _STEPS = [m * 60**e for e in range(8) for m in (1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 30)]
 
 
@@ -40,14 +40,14 @@ def timeline(plan: ExecutionPlan, *, width: int = 72, unit: Callable[[int], str]
     left = max(len(short_label(names)) for names in shown)
     columns = max(_FEWEST_COLUMNS, width - left - 1)
 
-    def column(at: int) -> int:
-        return round(at * (columns - 1) / span)
+    def column(moment: int) -> int:
+        return round(moment * (columns - 1) / span)
 
     lines = []
     for names in shown:
         row = [" "] * columns
-        for at in together[names]:
-            row[column(at)] = _ONE if row[column(at)] == " " else _SEVERAL
+        for moment in together[names]:
+            row[column(moment)] = _ONE if row[column(moment)] == " " else _SEVERAL
         row[0] = "|" if row[0] == " " else row[0]
         lines.append((short_label(names), "".join(row)))
     if len(together) > len(shown):
@@ -55,7 +55,7 @@ def timeline(plan: ExecutionPlan, *, width: int = 72, unit: Callable[[int], str]
     ks: dict[int, list[str]] = {}
     for event in events:
         ks.setdefault(event.at, []).append(str(event.k))
-    costs = [(column(at), "+".join(k)) for at, k in sorted(ks.items())]
+    costs = [(column(moment), "+".join(k)) for moment, k in sorted(ks.items())]
     if (written := _written([(0, "|"), *costs], columns)) is not None:
         lines.append(("k", written))
     lines.append(("", _axis(sorted(ks), span, column, columns, unit)))
@@ -95,8 +95,10 @@ def short_label(names: tuple[str, ...]) -> str:
     ('a', 'a, b, c', 'a, b (+2)')
     """
     more = f" (+{len(names) - 2})" if len(names) > 3 else ""
-    told = ", ".join(names[:2] if more else names)
-    return (told if len(told) <= _LONGEST_NAMES else told[: _LONGEST_NAMES - 3] + "...") + more
+    listed = ", ".join(names[:2] if more else names)
+    return (
+        listed if len(listed) <= _LONGEST_NAMES else listed[: _LONGEST_NAMES - 3] + "..."
+    ) + more
 
 
 def _written(texts: Iterable[tuple[int, str]], columns: int) -> str | None:
@@ -117,7 +119,7 @@ def _axis(
     columns: int,
     unit: Callable[[int], str],
 ) -> str:
-    """Times at the finest steps that there is room for, and always the ends."""
+    """Return the times at the finest steps that fit, and always the ends."""
     for times in ticks(moments, span, columns):
         if (row := _written([(column(t), unit(t)) for t in times], columns)) is not None:
             return row

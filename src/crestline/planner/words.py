@@ -20,7 +20,7 @@ _UNITS = (
 
 
 def duration(microseconds: int) -> str:
-    """The shortest exact way to say it.
+    """Write a duration in the shortest exact way.
 
     >>> duration(90_000_000), duration(7_200_000_000), duration(0)
     ('90 s', '2 h', '0 s')
@@ -34,7 +34,7 @@ def duration(microseconds: int) -> str:
 
 
 def per_minute(cost: Fraction) -> str:
-    """A cost for each microsecond, by the minute.
+    """Write a cost per microsecond as a cost per minute.
 
     >>> per_minute(Fraction(9, 4 * 60_000_000))
     '2.25'
@@ -80,7 +80,7 @@ _SEMANTICS = {
 
 
 def columns_text(query: Query) -> str | None:
-    """What ``*`` stands for; None of a query that names its columns."""
+    """Return what ``*`` stands for; None for a query that names its columns."""
     if query.star is None:
         return None
     added = "".join(f", {item.name}" for item in query.select)
@@ -88,9 +88,9 @@ def columns_text(query: Query) -> str | None:
 
 
 def semantics_text(query: Query) -> str | None:
-    """What is asked of an uncertain stream, in words; None of a certain one."""
-    asked = query.probability
-    if asked is None:
+    """Describe the semantics of a query on an uncertain stream; None for certain streams."""
+    clause = query.probability
+    if clause is None:
         return None
     if query.summed:
         names = ", ".join(item.name for item in query.select) or "selected columns"
@@ -98,11 +98,11 @@ def semantics_text(query: Query) -> str | None:
             f"PK_TOPK BY SUM OF PROBABILITY: the k values of {names} whose records are among the"
             " top k with the largest probability, added up"
         )
-    return f"{asked.semantics}: " + _SEMANTICS[asked.semantics].format(threshold=asked.threshold)
+    return f"{clause.semantics}: " + _SEMANTICS[clause.semantics].format(threshold=clause.threshold)
 
 
 def rules_text(query: Query) -> str | None:
-    """Which records of an uncertain stream exclude one another; None of a certain one."""
+    """Describe which uncertain records exclude one another; None for certain streams."""
     if query.probability is None:
         return None
     if query.probability.exclusive_by is None:
@@ -115,11 +115,11 @@ def rules_text(query: Query) -> str | None:
 
 
 def combined_text(query: Query) -> str | None:
-    """What is combined, and across which streams; None of a query without COMBINE."""
-    combine, known = query.combine, query.known_streams
+    """Describe what is combined across which streams; None for a query without COMBINE."""
+    combine, names = query.combine, query.known_streams
     if combine is None:
         return None
-    streams = "the streams that have appeared" if known is None else f"{len(known)} streams"
+    streams = "the streams that have appeared" if names is None else f"{len(names)} streams"
     text = (
         f"{combine.function} of {combine.value.sql} across {streams} of {combine.across}, for each"
         f" {combine.object}; a stream without a value counts {combine.low:g}"
@@ -130,7 +130,7 @@ def combined_text(query: Query) -> str | None:
 
 
 def upper_text(query: Query) -> str | None:
-    """What the upper bounds rest on, or why there are none; None of a query without COMBINE."""
+    """Describe what the upper bounds rest on, or why there are none; None without COMBINE."""
     combine = query.combine
     if combine is None:
         return None
@@ -151,18 +151,18 @@ _WHOLE = "the whole window"
 
 
 def kept_text(plan: QueryPlan, operator: Operator) -> tuple[str, str | None]:
-    """What is kept, and of an uncertain stream why no less, or why that is enough."""
-    asked, keeps = plan.query.probability, plan.algorithm.keeps
-    if asked is None:
+    """Describe what is kept; for an uncertain stream also why no less, or why that is enough."""
+    clause, keeps = plan.query.probability, plan.algorithm.keeps
+    if clause is None:
         return keeps, None
     if getattr(operator, "keeps_all", False):
-        rules = " with EXCLUSIVE BY" if asked.semantics == "U_TOPK" else ""
-        return _WHOLE, f"nothing smaller is known to decide {asked.semantics}{rules}"
+        rules = " with EXCLUSIVE BY" if clause.semantics == "U_TOPK" else ""
+        return _WHOLE, f"nothing smaller is known to decide {clause.semantics}{rules}"
     return keeps, None if keeps == _WHOLE else "no other record can come into an answer"
 
 
 def emitted_text(query: Query) -> str:
-    """Which rows come out."""
+    """Describe which rows are reported."""
     if query.emit == "SNAPSHOTS":
         whole = "top k" if query.probability is None else "answer"
         return f"the whole {whole} each time"
@@ -174,7 +174,7 @@ def emitted_text(query: Query) -> str:
 
 
 def late_text(query: Query) -> str:
-    """What becomes of records that are out of order."""
+    """Describe what happens to records that are out of order."""
     if query.lateness is None:
         return (
             "in a bounded run every record counts, in any order; in one that follows, those out of"

@@ -179,8 +179,8 @@ class Candidates:
         codes = self.table.numbers(Number.PARTITION)
         sound.within("kept: partitions", codes, 0, self.partition_count)
         live = self.operator.live_partitions()
-        known = live is None or len(live) <= self.partition_count
-        sound.require(known, "the operator knows partitions without values")
+        complete = live is None or len(live) <= self.partition_count
+        sound.require(complete, "the operator knows partitions without values")
 
 
 __all__ = ["Candidates"]

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from crestline.core.order import oriented
 from crestline.core.tables import decoded
 from crestline.core.window import TIME_LIMIT
 from crestline.kernels.common.order import has_nan
@@ -31,7 +32,7 @@ class Gate:
     def __init__(self, query: Query, texts: frozenset[str], rejects: Rejects) -> None:
         self._texts, self._rejects = texts, rejects
         self._combine, self._streams = query.combine, query.known_streams
-        self._descending = query.combine is not None or query.order_by[0].descending
+        self._descending = query.descending
         self._timed = query.window.on is not None
         self._uncertain = query.probability is not None
         where = () if query.where is None else query.where.columns
@@ -87,7 +88,7 @@ class Gate:
         """Scores: larger is better."""
         noun = "score" if self._combine is None else "value"
         score = self._numbers(Role.SCORE, noun, column, checks)
-        return score if self._descending else 0.0 - score
+        return oriented(score, self._descending)
 
     def _check_observations(self, columns: pa.Table, value: Floats, checks: _Checks) -> None:
         """Reject observations of no object, on no stream, or out of range."""

@@ -77,11 +77,11 @@ def png(figure: Figure) -> bytes:
 def write_figure(figure: Figure, path: str | Path) -> None:
     """Write a picture in the format that the ending of its name says."""
     content = BytesIO()
-    kinds: Any = figure.canvas.get_supported_filetypes()
-    kind = Path(path).suffix.lower().removeprefix(".")
-    if kind not in kinds:
+    formats: Any = figure.canvas.get_supported_filetypes()
+    ending = Path(path).suffix.lower().removeprefix(".")
+    if ending not in formats:
         raise CrestlineError(f"{str(path)!r}: a picture is called something.png, .svg or .pdf")
-    figure.savefig(content, format=kind)
+    figure.savefig(content, format=ending)
     try:
         Path(path).write_bytes(content.getvalue())
     except OSError as error:

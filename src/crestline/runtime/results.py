@@ -162,15 +162,15 @@ class Results:
         from crestline.runtime.plotting import draw_ranks, rank_figure, write_figure
         from crestline.runtime.rankings import rankings
 
-        found = rankings(self._tables, self.queries, query, partition)
+        drawn = rankings(self._tables, self.queries, query, partition)
         if ax is None:
-            figure = rank_figure(found)
-        elif len(found) == 1:
-            draw_ranks(ax, found[0])
+            figure = rank_figure(drawn)
+        elif len(drawn) == 1:
+            draw_ranks(ax, drawn[0])
             figure = ax.figure  # type: ignore[assignment]
         else:
             raise CrestlineError(
-                f"there are {len(found)} rankings and one ax: choose with query='...' or"
+                f"there are {len(drawn)} rankings and one ax: choose with query='...' or"
                 " partition='...', or leave ax out"
             )
         if path is not None:

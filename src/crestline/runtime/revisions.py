@@ -127,16 +127,16 @@ class Revisions(Turns):
             return
         late, self._held = self._held, None
         candidates = self._candidates
-        known = len(candidates.table)
+        first_late = len(candidates.table)
         candidates.observe(late, by=self._plan.make_operator())
         times = candidates.table.numbers(Number.TIME)
-        earliest = int(times[known:].min())
+        earliest = int(times[first_late:].min())
         start = LONG_AGO
         if self._width is not None and self._reported_until > LONG_AGO:
             start = min(earliest, self._reported_until) - self._width - self._watermark.slide
         ids = np.flatnonzero(times >= start)
         ties = candidates.table.ties(np.arange(len(times)))
-        before, old = self._replay(ids[ids < known], ties)
+        before, old = self._replay(ids[ids < first_late], ties)
         after, new = self._replay(ids, ties)
         candidates.encoder.count_replay(before, after)
         candidates.encoder.drive(after)

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from crestline.core import sound
+from crestline.core.order import oriented
 from crestline.core.snapshots import Snapshots, regrouped
 from crestline.core.tables import plain_type
 from crestline.core.window import RangeWindow, RowsWindow, Window, counts_rows
@@ -99,12 +100,12 @@ class RowBuilder:
         order = None
         if len(partitions) > 1:
             keys = [partitions.order()[reported.partition], reported.end]
-            order = np.lexsort(keys if reported.ask is None else [*keys, reported.ask])
+            order = np.lexsort(keys if reported.query is None else [*keys, reported.query])
             reported = reported.ordered(order)
         count = np.diff(reported.offset)
         end = np.repeat(reported.end, count)
         rank = np.arange(1, len(end) + 1) - np.repeat(reported.offset[:-1], count)
-        query = None if reported.ask is None else np.repeat(reported.ask, count)
+        query = None if reported.query is None else np.repeat(reported.query, count)
         columns: dict[str, pa.Array | pa.ChunkedArray] = {
             "query": self._query_column(query, len(end)),
             "window_start": self._starts(end, query),
@@ -112,14 +113,14 @@ class RowBuilder:
             "rank": pa.array(rank),
         }
         columns |= self._values(np.repeat(reported.partition, count), reported.id, kept, partitions)
-        if reported.outlook is not None:
+        if reported.bounds is not None:
             columns["score"] = pa.array(reported.score)
-            columns["upper"] = pa.array(reported.outlook.upper)
-            columns["certain"] = pa.array(reported.outlook.certain)
+            columns["upper"] = pa.array(reported.bounds.upper)
+            columns["certain"] = pa.array(reported.bounds.certain)
             if "\0object" in self._snapshots.names:
                 columns["\0object"] = kept.column(Role.OBJECT).take(pa.array(reported.id))
-                columns["\0latest"] = pa.array(reported.outlook.latest)
-                columns["\0rival"] = pa.array(reported.outlook.rival)
+                columns["\0latest"] = pa.array(reported.bounds.latest)
+                columns["\0rival"] = pa.array(reported.bounds.rival)
         if reported.probability is not None:
             columns["probability"] = pa.array(reported.probability)
         if self._query.late == "REVISE":
@@ -185,9 +186,7 @@ class RowBuilder:
         for name, role in self._selected.items():
             columns[name] = kept.column(role).take(id)
         score = np.asarray(kept.column(Number.SCORE).to_numpy())[id]
-        order_by = self._query.order_by
-        descending = not order_by or order_by[0].descending
-        columns["score"] = pa.array(score if descending else 0.0 - score)
+        columns["score"] = pa.array(oriented(score, self._query.descending))
         return columns
 
     def _starts(self, end: Ints, query: Ints | None) -> pa.Array:
@@ -241,8 +240,8 @@ class ChangeLog:
         more = partitions * self.queries + 1 - len(self._from)
         if more > 0:
             self._from = np.concatenate((self._from, np.full(more, self._from[-1])))
-        if reported.ask is not None:
-            viewer = reported.partition * self.queries + reported.ask
+        if reported.query is not None:
+            viewer = reported.partition * self.queries + reported.query
             reported = replace(reported, partition=viewer)
         reported = reported.ordered(np.lexsort((reported.end, reported.partition)))
         if self._numbers is not None:
@@ -341,7 +340,7 @@ class ChangeLog:
 
 def _numbers_of(reported: Snapshots, count: int) -> Floats:
     """The numbers of reported records that may change while they are shown."""
-    view = reported.outlook
+    view = reported.bounds
     if view is not None:
         return np.stack((reported.score, view.upper, view.certain.astype(np.float64)))
     if reported.probability is not None:

@@ -86,7 +86,7 @@ class Views:
         columns, partitions = candidates.table.columns, candidates.partitions
         if len(snapshots.id) > columns.num_rows:
             columns = columns.combine_chunks()  # looking rows up in one piece is quicker
-        number = np.zeros(1, np.int64) if snapshots.ask is None else snapshots.ask
+        number = np.zeros(1, np.int64) if snapshots.query is None else snapshots.query
         changes = self._emits_changes[number]
         whole, changing = snapshots, snapshots
         if changes.any() and not changes.all():

@@ -7,7 +7,8 @@ used again.
 >>> from crestline.sharing.demand import Demand
 >>> agenda = SharedAgenda([2, 3, None], Schedule("DP", [Demand("c", 4, 1)]), ["a", "b", "c"])
 >>> due = agenda.due(0, 6)
->>> [(int(at), due.ask[due.offset[i] : due.offset[i + 1]].tolist()) for i, at in enumerate(due.at)]
+>>> parts = np.split(due.query, due.offset[1:-1])
+>>> [(int(time), queries.tolist()) for time, queries in zip(due.at, parts)]
 [(2, [0]), (3, [1]), (4, [0]), (4, [2]), (6, [0, 1])]
 """
 
@@ -76,12 +77,12 @@ class SharedAgenda:
             return sliding
         if not len(sliding):
             return scheduled
-        at = np.concatenate((sliding.at, scheduled.at))
-        order = np.argsort(at, kind="stable")
+        times = np.concatenate((sliding.at, scheduled.at))
+        order = np.argsort(times, kind="stable")
         size = np.concatenate((np.diff(sliding.offset), np.diff(scheduled.offset)))
-        start = np.concatenate((sliding.offset[:-1], scheduled.offset[:-1] + len(sliding.ask)))
-        queries = np.concatenate((sliding.ask, scheduled.ask))
-        return Executions(at[order], *_gather(queries, start[order], size[order]))
+        start = np.concatenate((sliding.offset[:-1], scheduled.offset[:-1] + len(sliding.query)))
+        queries = np.concatenate((sliding.query, scheduled.query))
+        return Executions(times[order], *_gather(queries, start[order], size[order]))
 
     def last(self, latest: int) -> int:
         """Return the last execution for a bounded stream whose last event is at ``latest``."""
@@ -169,9 +170,9 @@ class SharedAgenda:
         sliding = [(q, slide) for q in self._present() if (slide := self._slides[q]) is not None]
         slides = Counter(slide for _, slide in sliding)
         times = {slide: _multiples(slide, after, until, latest) for slide in slides}
-        at = np.unique(np.concatenate([_NONE, *times.values()]))
-        indices = {slide: np.searchsorted(at, time) for slide, time in times.items()}
-        size = np.zeros(len(at), np.int64)
+        moments = np.unique(np.concatenate([_NONE, *times.values()]))
+        indices = {slide: np.searchsorted(moments, time) for slide, time in times.items()}
+        size = np.zeros(len(moments), np.int64)
         for slide, queries in slides.items():
             size[indices[slide]] += queries
         offset = np.concatenate(([0], np.cumsum(size)))
@@ -180,7 +181,7 @@ class SharedAgenda:
         for query, slide in sliding:
             answered[free[indices[slide]]] = query
             free[indices[slide]] += 1
-        return Executions(at, offset, answered)
+        return Executions(moments, offset, answered)
 
     def _scheduled(self, after: int, until: int, latest: int | None) -> Executions:
         """Return the executions of the schedule."""

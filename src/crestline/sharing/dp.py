@@ -118,7 +118,7 @@ class _Costs:
         while parts:
             start, t = parts.pop()
             if t < above:  # only G_1 is needed
-                moments += [(start + at, 0) for at in range(frequency[0], t + 1, frequency[0])]
+                moments += [(start + time, 0) for time in range(frequency[0], t + 1, frequency[0])]
                 continue
             if t not in first:
                 i = int(np.searchsorted(self._frequency, t, "right")) - 1
@@ -177,4 +177,4 @@ def dp(demands: Sequence[Demand]) -> ExecutionPlan:
             " the greatest common divisor of all, too much to search for the optimum"
         )
         return greedy(demands, note, "DP")
-    return of_levels("DP", ordered, length * unit, [(at * unit, i) for at, i in moments])
+    return of_levels("DP", ordered, length * unit, [(time * unit, i) for time, i in moments])

@@ -59,15 +59,15 @@ def _eased(cycle: Cycle, demands: dict[str, Demand]) -> Cycle:
             if name in execution.members
         ]
         served_at = [times[index] for index in indices]
-        at, frequency = served_at[-1] - length, demands[name].frequency
-        while at < served_at[-1]:
-            latest = bisect_right(served_at, at + frequency) - 1
+        moment, frequency = served_at[-1] - length, demands[name].frequency
+        while moment < served_at[-1]:
+            latest = bisect_right(served_at, moment + frequency) - 1
             answered[indices[latest]].append(name)
-            at = served_at[latest]
+            moment = served_at[latest]
     same: dict[tuple[str, ...], tuple[str, ...]] = {}  # equal tuples become one object
     executions = tuple(
-        Execution(at, max(demands[name].k for name in names), same.setdefault(names, names))
-        for at, names in zip(times, map(tuple, answered), strict=True)
+        Execution(moment, max(demands[name].k for name in names), same.setdefault(names, names))
+        for moment, names in zip(times, map(tuple, answered), strict=True)
         if names
     )
     return Cycle(length, executions)

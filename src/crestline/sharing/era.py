@@ -26,16 +26,16 @@ class Moments:
     k: tuple[int, ...]
 
     @staticmethod
-    def served(at: Ints, which: Ints, members: Sequence[Members], k: Sequence[int]) -> Moments:
+    def served(times: Ints, which: Ints, members: Sequence[Members], k: Sequence[int]) -> Moments:
         """Make moments of the executions that have members."""
         if all(members):
-            return Moments(at, which, tuple(members), tuple(k))
+            return Moments(times, which, tuple(members), tuple(k))
         served = np.array([bool(m) for m in members], np.bool_)
         kept = served[which]
         number = np.cumsum(served) - 1
         left = [i for i, m in enumerate(members) if m]
         return Moments(
-            at[kept],
+            times[kept],
             number[which[kept]],
             tuple(members[i] for i in left),
             tuple(k[i] for i in left),
@@ -52,14 +52,14 @@ class Moments:
         if len(parts) == 1:
             return parts[0]
         none = np.empty(0, np.int64)
-        at = np.concatenate([none, *(part.at for part in parts)])
+        times = np.concatenate([none, *(part.at for part in parts)])
         sizes = np.cumsum([0, *(len(part.members) for part in parts)])
         which = np.concatenate(
             [none, *(part.which + size for part, size in zip(parts, sizes, strict=False))]
         )
-        order = np.argsort(at, kind="stable")
+        order = np.argsort(times, kind="stable")
         return Moments(
-            at[order],
+            times[order],
             which[order],
             tuple(m for part in parts for m in part.members),
             tuple(k for part in parts for k in part.k),
@@ -83,8 +83,8 @@ class Era:
                     number[id(execution.members)] = len(self._members)
                     self._members.append(execution.members)
                 which.append(number[id(execution.members)])
-            at = np.array([execution.at for execution in cycle.executions], np.int64)
-            self._cycles.append((cycle.length, at, np.array(which, np.int64)))
+            times = np.array([execution.at for execution in cycle.executions], np.int64)
+            self._cycles.append((cycle.length, times, np.array(which, np.int64)))
 
     def end_of_cycle(self, now: int) -> int:
         """Return the first end of the longest cycle after ``now``."""
@@ -95,16 +95,16 @@ class Era:
         """Return the executions with ``after < at <= until``, without some queries."""
         ats, whiches = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
         if after < until:
-            for length, at, which in self._cycles:
-                low, high = (self._count(time, length, at) for time in (after, until))
-                turn, index = np.divmod(np.arange(low, high), len(at))
-                ats.append(self.origin + turn * length + at[index])
+            for length, times, which in self._cycles:
+                low, high = (self._count(time, length, times) for time in (after, until))
+                turn, index = np.divmod(np.arange(low, high), len(times))
+                ats.append(self.origin + turn * length + times[index])
                 whiches.append(which[index])
-        at, which = np.concatenate(ats), np.concatenate(whiches)
+        times, which = np.concatenate(ats), np.concatenate(whiches)
         if len(self._cycles) > 1:
-            order = np.argsort(at, kind="stable")
-            at, which = at[order], which[order]
-        return Moments.served(at, which, *self._members_without(without))
+            order = np.argsort(times, kind="stable")
+            times, which = times[order], which[order]
+        return Moments.served(times, which, *self._members_without(without))
 
     def _members_without(self, without: frozenset[str]) -> tuple[list[Members], list[int]]:
         """Return the remaining members of each execution, and the largest k among them."""
@@ -114,7 +114,7 @@ class Era:
             self._left = {without: (left, largest)}
         return self._left[without]
 
-    def _count(self, time: int, length: int, at: Ints) -> int:
+    def _count(self, time: int, length: int, times: Ints) -> int:
         """Return how many executions of a cycle there are from the origin up to ``time``."""
         turn, rest = divmod(time - self.origin, length)
-        return turn * len(at) + int(np.searchsorted(at, rest, "right"))
+        return turn * len(times) + int(np.searchsorted(times, rest, "right"))

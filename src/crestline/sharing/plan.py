@@ -71,8 +71,8 @@ class ExecutionPlan:
                     waited = execution.at - last.get(name, execution.at)
                     waits[name] = max(waits.get(name, 0), waited)
                     last[name] = execution.at
-            for name, at in first.items():
-                waits[name] = max(waits[name], at + cycle.length - last[name])
+            for name, time in first.items():
+                waits[name] = max(waits[name], time + cycle.length - last[name])
         return waits
 
 
@@ -85,7 +85,7 @@ def of_levels(
 ) -> ExecutionPlan:
     """Make one cycle of (time, level): at level i the groups 0..i are computed together."""
     members = list(accumulate((group.members for group in groups), lambda a, b: a + b))
-    executions = tuple(Execution(at, groups[level].k, members[level]) for at, level in moments)
+    executions = tuple(Execution(time, groups[level].k, members[level]) for time, level in moments)
     return ExecutionPlan(name, (Cycle(length, executions),), note)
 
 

@@ -124,10 +124,6 @@ class Schedule:
         """The plan for the present queries; it may begin only at the end of the present cycle."""
         return self._era.plan if self._end is None else self._next().plan
 
-    def plan_at(self, time: int) -> ExecutionPlan:
-        """Return the plan that runs at ``time``."""
-        return self._era.plan if self._end is None or time < self._end else self._next().plan
-
     @property
     def last_change(self) -> int:
         """When a query was last added or removed; the next change must not be earlier."""
@@ -153,8 +149,8 @@ class Schedule:
         """Return the executions with ``after < at <= until``; several may be at the same time."""
         moments = self.moments(after, until)
         return [
-            Execution(at, moments.k[i], moments.members[i])
-            for at, i in zip(moments.at.tolist(), moments.which.tolist(), strict=True)
+            Execution(time, moments.k[i], moments.members[i])
+            for time, i in zip(moments.at.tolist(), moments.which.tolist(), strict=True)
         ]
 
     def moments(self, after: int, until: int) -> Moments:
@@ -225,7 +221,7 @@ class Schedule:
             "plan": self.plan_name,
             "origin": self._era.origin,
             "demands": [_plain(d) for d in self._era.demands],
-            "removed": [[name, at] for name, at in self._removed.items()],
+            "removed": [[name, time] for name, time in self._removed.items()],
             "new": [[*_plain(n.demand), n.begin, n.gone] for n in self._new],
             "end": self._end,
             "changed": self._changed,
@@ -255,8 +251,8 @@ class Schedule:
         if state["past"] is not None:
             self._past = Schedule.from_state(state["past"])
         self._changes = [
-            Change(at, tuple(added), tuple(removed), Fraction(before), Fraction(after))
-            for at, added, removed, before, after in state["changes"]
+            Change(time, tuple(added), tuple(removed), Fraction(before), Fraction(after))
+            for time, added, removed, before, after in state["changes"]
         ]
 
     # --- inside -----------------------------------------------------------------------------------
@@ -321,12 +317,12 @@ class Schedule:
         cuts = sorted({cut for cut in self._removed.values() if after < cut < until})
         parts = []
         for low, high in zip([after, *cuts], [*cuts, until], strict=True):
-            gone = frozenset(name for name, at in self._removed.items() if at <= low)
+            gone = frozenset(name for name, time in self._removed.items() if time <= low)
             parts.append(self._era.moments(low, high, gone))
         for new in self._new:
-            at = np.array(new.times(after, until), np.int64)
+            times = np.array(new.times(after, until), np.int64)
             name, k = new.demand.name, new.demand.k
-            parts.append(Moments(at, np.zeros(len(at), np.int64), ((name,),), (k,)))
+            parts.append(Moments(times, np.zeros(len(times), np.int64), ((name,),), (k,)))
         return parts
 
     def _at_end(self, end: int) -> Moments:
@@ -361,10 +357,10 @@ def _ends(moments: Moments, last: bool) -> dict[str, int]:
     step = -1 if last else 1
     which, index = np.unique(moments.which[::step], return_index=True)
     ends: dict[str, int] = {}
-    for i, at in sorted(
+    for i, time in sorted(
         zip(which.tolist(), moments.at[::step][index].tolist(), strict=True),
         key=lambda pair: step * pair[1],
     ):
         for name in moments.members[i]:
-            ends.setdefault(name, at)
+            ends.setdefault(name, time)
     return ends

@@ -23,10 +23,13 @@ Read = Callable[[list[str]], Iterator[Any]]
 class Piece(Protocol):
     """A part of a stream's files. Any process can open it: it holds plain values only."""
 
-    #: The number of its file in the stream.
-    file: int
-    #: About how many bytes are to be read.
-    weight: int
+    @property
+    def file(self) -> int:
+        """The number of its file in the stream."""
+
+    @property
+    def weight(self) -> int:
+        """About how many bytes are to be read."""
 
     def open(self) -> Source:
         """The records of this piece."""
@@ -55,6 +58,8 @@ class Source:
     spelled: Sequence[str] = ()
     #: The pieces of a stream of files, in the order of the stream. None: it has no files.
     pieces: Callable[[], list[Piece]] | None = None
+    #: DuckDB's types of the columns of text files.
+    types: Callable[[], dict[str, str]] = dict
     #: Called after the last batch: how many lines of text were read, without headers.
     lines: Callable[[], int] = int
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -90,6 +91,10 @@ def _nothing_at(path: str) -> str:
         return f"{path} is hidden by its name: rename it so that it begins with a letter"
     if glob.has_magic(path):
         return f"{path} matches no {_KINDS}"
+    if re.match(r"[a-z][a-z0-9]+:/", path):
+        return (
+            f"there is no {path}: write an address as text, since a Path drops one of its slashes"
+        )
     folder, name = os.path.split(path.rstrip(os.sep))
     if not os.path.isdir(folder or "."):
         return f"there is no file or folder {path}: there is no folder {folder}"

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -28,7 +28,7 @@ from crestline.sources.copies import fetched
 from crestline.sources.endings import CSV, LINES
 from crestline.sources.files import find_files
 from crestline.sources.opening import source
-from crestline.sources.text import csv_rejects
+from crestline.sources.text import csv_dialect, csv_rejects, duckdb_struct
 
 #: Bytes of a portion, at most, unless a single line is longer.
 _PORTION = 1 << 25
@@ -179,7 +179,7 @@ class _GrowingFolder:
 
     def more(self) -> Source | None:
         if not self._waiting:
-            self._waiting = self._new()
+            self._waiting = new_files(self._path, self._stream, self._taken)
         while self._waiting:
             file = self._waiting.pop(0)
             self._taken[file] = None
@@ -192,20 +192,21 @@ class _GrowingFolder:
             return holding(texts.open(copies.files[0], file, 0), copies)
         return None
 
-    def _new(self) -> list[str]:
-        """The files that were not taken yet and are not empty, oldest first."""
-        try:
-            files = find_files(self._path, self._stream)
-        except UnreachableError:
-            raise
-        except SourceError:  # all files were removed
-            return []
-        files = [file for file in files if file not in self._taken]
-        status = dict(zip(files, stores.together(stores.status, files), strict=True))
-        return sorted(
-            (file for file in files if status[file].size),
-            key=lambda file: (status[file].modified, file),
-        )
+
+def new_files(path: str, stream: str, taken: Collection[str]) -> list[str]:
+    """The files of a path that were not taken yet and are not empty, oldest first."""
+    try:
+        files = find_files(path, stream)
+    except UnreachableError:
+        raise
+    except SourceError:  # all files were removed
+        return []
+    files = [file for file in files if file not in taken]
+    status = dict(zip(files, stores.together(stores.status, files), strict=True))
+    return sorted(
+        (file for file in files if status[file].size),
+        key=lambda file: (status[file].modified, file),
+    )
 
 
 class _Texts:
@@ -263,16 +264,16 @@ class _Texts:
         if not self._csv:
             lines = f"{name}, format = 'newline_delimited', ignore_errors = true"
             self._learn(connection, f"read_json({lines})")
-            return f"read_json({lines}, columns = {self._columns()})"
+            return f"read_json({lines}, columns = {duckdb_struct(self._types)})"
         if not self._dialect:
             sniffed = connection.sql(f"SELECT * FROM sniff_csv({name}, store_rejects = true)")
             properties = sniffed.to_arrow_table().to_pylist()[0]
-            self._dialect = _dialect(properties)
+            self._dialect = csv_dialect(properties)
             self._header_lines = properties["SkipRows"] + properties["HasHeader"]
         self._learn(connection, f"read_csv({name}, store_rejects = true, {self._dialect})")
         return (
             f"read_csv({name}, store_rejects = true, auto_detect = false, {self._dialect},"
-            f" columns = {self._columns()})"
+            f" columns = {duckdb_struct(self._types)})"
         )
 
     def _learn(self, connection: duckdb.DuckDBPyConnection, scan: str) -> None:
@@ -290,25 +291,6 @@ class _Texts:
             if column in self._types:
                 self._types[column] = _fitting(self._types[column], dtype)
 
-    def _columns(self) -> str:
-        pairs = (f"{quoted_text(name)}: {quoted_text(t)}" for name, t in self._types.items())
-        return "{" + ", ".join(pairs) + "}"
-
-
-def _dialect(sniffed: dict[str, Any]) -> str:
-    """The arguments of ``read_csv`` for a sniffed dialect. Quotes may come later: allow them."""
-    marks = {
-        "delim": sniffed["Delimiter"],
-        "quote": '"' if sniffed["Quote"] == "(empty)" else sniffed["Quote"],
-        "escape": '"' if sniffed["Escape"] == "(empty)" else sniffed["Escape"],
-        "comment": "" if sniffed["Comment"] == "(empty)" else sniffed["Comment"],
-        "dateformat": sniffed["DateFormat"],
-        "timestampformat": sniffed["TimestampFormat"],
-    }
-    arguments = [f"{name} = {quoted_text(mark)}" for name, mark in marks.items() if mark]
-    header = str(sniffed["HasHeader"]).lower()
-    return ", ".join([*arguments, f"skip = {sniffed['SkipRows']}", f"header = {header}"])
-
 
 def _fitting(known: str, seen: str) -> str:
     """The type in which a portion is read: the type before, or a wider one inferred from it.
@@ -321,4 +303,4 @@ def _fitting(known: str, seen: str) -> str:
     return seen if numbers or finer or known == '"NULL"' else known
 
 
-__all__ = ["Growing", "growing", "grows_by_lines"]
+__all__ = ["Growing", "growing", "grows_by_lines", "new_files"]

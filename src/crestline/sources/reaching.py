@@ -20,11 +20,11 @@ from crestline.core.errors import UnreachableError
 class Files(Protocol):
     """What is used of a ``pyarrow.fs.FileSystem``."""
 
-    def get_file_info(self, paths_or_selector: Any) -> Any: ...
+    def get_file_info(self, path_or_selector: Any, /) -> Any: ...
 
-    def open_input_file(self, path: str) -> Any: ...
+    def open_input_file(self, path: str, /) -> Any: ...
 
-    def open_input_stream(self, path: str, compression: str | None) -> Any: ...
+    def open_input_stream(self, path: str, /, compression: None) -> Any: ...
 
 
 #: The kinds of stores, by the beginning of their addresses.
@@ -52,6 +52,8 @@ _WHERE = {
     "http": "the network and the name of the host",
 }
 _ENVIRONMENT = ("AWS_", "AZURE_", "GOOGLE_", "STORAGE_EMULATOR_", "HADOOP_")
+#: Credentials where other tools take them: behind a question mark.
+_SECRETS = re.compile(r"[?&][\w-]*(key|token|secret|password|sig|signature)=", re.IGNORECASE)
 _CONNECT_SECONDS, _RETRY_SECONDS = 3, 8
 
 
@@ -76,14 +78,14 @@ def check_address(scheme: str, authority: str, key: str) -> None:
     # A secret may hold a slash, and then the host seems to end in the middle of it.
     odd_port = bool(colon) and (kind in ("s3", "gs", "abfs") or not port.isdecimal())
     meant = kind in ("abfs", "hdfs") or (kind == "gs" and user == "anonymous")
-    if odd_port or ":" in user or (at and not meant):
+    if odd_port or ":" in user or (at and not meant) or re.search(_SECRETS, key):
         raise UnreachableError(
             f"an address must not hold credentials, as this one of {scheme.lower()}:// seems to:"
             f" take them out and {_CREDENTIALS[kind]}"
         )
     if not host and kind != "hdfs":
         raise UnreachableError(
-            f"{scheme}:///{key} names no bucket or host: write {scheme}://name/..."
+            f"an address of {scheme}:// must name a bucket or host: write {scheme}://name/..."
         )
     if kind == "http" and re.search(r"[?*[]", key):
         raise UnreachableError(
@@ -105,12 +107,15 @@ def connect(scheme: str, authority: str) -> tuple[Files, str]:
     if kind == "hdfs":
         return _hadoop(pyarrow.fs, scheme, user, host), "/"
     if kind == "abfs":
+        if "." in host and not user:
+            return _azure(pyarrow.fs, host), ""
         return _azure(pyarrow.fs, host), f"{user or host}/"
     if kind == "gs":
         endpoint = _endpoint("STORAGE_EMULATOR_HOST")
         patience = timedelta(seconds=_RETRY_SECONDS)
-        anonymous = user == "anonymous"
-        files = pyarrow.fs.GcsFileSystem(anonymous=anonymous, retry_time_limit=patience, **endpoint)
+        files = pyarrow.fs.GcsFileSystem(
+            anonymous=user == "anonymous", retry_time_limit=patience, **endpoint
+        )
         return files, f"{host}/"
     return _s3(pyarrow.fs, host), f"{host}/"
 
@@ -133,8 +138,7 @@ def _s3(fs: Any, bucket: str) -> Files:
 
 
 def _azure(fs: Any, host: str) -> Files:
-    """``abfs://container@account.dfs.core.windows.net/``, or ``abfs://container/`` with the account
-    in the environment."""
+    """The account, in which a container is a folder. The host names it, or the environment."""
     account, dot, _ = host.partition(".")
     if not dot:
         account = os.environ.get("AZURE_STORAGE_ACCOUNT", "")
@@ -143,10 +147,9 @@ def _azure(fs: Any, host: str) -> Files:
             f"abfs://{host} names no account: set AZURE_STORAGE_ACCOUNT, or write"
             f" abfs://{host}@account.dfs.core.windows.net/..."
         )
+    key, token = (os.environ.get(f"AZURE_STORAGE_{name}") for name in ("KEY", "SAS_TOKEN"))
     files: Files = fs.AzureFileSystem(
-        account,
-        account_key=os.environ.get("AZURE_STORAGE_KEY"),
-        sas_token=os.environ.get("AZURE_STORAGE_SAS_TOKEN"),
+        account, account_key=key or None, sas_token=None if key else token or None
     )
     return files
 
@@ -173,7 +176,8 @@ def _endpoint(*variables: str) -> dict[str, str]:
     scheme, marked, host = os.environ[named].strip().rpartition("://")
     if "@" in host:
         raise UnreachableError(f"{named} must not hold credentials: name a host and a port only")
-    return {"scheme": scheme if marked else "https", "endpoint_override": host.rstrip("/")}
+    usual = "https" if named.startswith("AWS_") else "http"
+    return {"scheme": scheme if marked else usual, "endpoint_override": host.rstrip("/")}
 
 
 # -- failures -------------------------------------------------------------------------------------
@@ -222,7 +226,7 @@ def _tried(kind: str, name: str) -> str:
         endpoint = _endpoint("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
         if endpoint:
             return f"{endpoint['scheme']}://{endpoint['endpoint_override']}"
-        return f"Amazon S3 ({os.environ.get('AWS_REGION') or 'region of the bucket'})"
+        return "Amazon S3"
     host = name.partition("://")[2].partition("/")[0].rpartition("@")[2]
     return {"gs": "Google Cloud Storage", "abfs": "Azure"}.get(kind, host or "the default namenode")
 

@@ -44,6 +44,7 @@ class BatchesPiece:
 def spooled(opened: Source, columns: list[str], folder: Path, stream: str) -> Source:
     """The needed columns of a stream, written to files; a new one where types change."""
     pieces: list[Piece] = []
+    schemas: list[pa.Schema] = []
     with ExitStack() as stack:
         writer: pa.RecordBatchFileWriter | None = None
         schema, path, files, written = None, "", -1, 0
@@ -52,6 +53,7 @@ def spooled(opened: Source, columns: list[str], folder: Path, stream: str) -> So
             table = _plain(table.select(columns))
             if writer is None or table.schema != schema:
                 files, written, schema = files + 1, 0, table.schema
+                schemas.append(schema)
                 path = str(folder / f"{files:06}.arrow")
                 try:
                     writer = stack.enter_context(pa.ipc.new_file(path, schema))
@@ -67,7 +69,7 @@ def spooled(opened: Source, columns: list[str], folder: Path, stream: str) -> So
                 )
                 pieces.append(piece)
                 written += len(batches)
-    return replace(opened, pieces=lambda: pieces)
+    return replace(opened, pieces=lambda: pieces, variants=[*opened.variants, *schemas])
 
 
 def _plain(table: pa.Table) -> pa.Table:

@@ -13,11 +13,12 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
+from threading import Thread
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from urllib.parse import unquote
 
@@ -27,12 +28,16 @@ from crestline.core.errors import UnreachableError
 from crestline.sources.endings import FORMATS, ending_of
 
 if TYPE_CHECKING:
+    from pyarrow.fs import FileType
+
     from crestline.sources.reaching import Files
 
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/]*)/?(.*)", re.DOTALL)
 #: Requests that wait for a store at the same time.
 _AT_ONCE = 16
 _PIECE = 1 << 20
+#: Seconds in which a store must have answered for the first time.
+_PATIENCE = 20
 _T = TypeVar("_T")
 
 
@@ -117,8 +122,7 @@ def find(path: str) -> list[str]:
     from pyarrow.fs import FileType
 
     with _asking(path):
-        place = _place(path)
-        kind = place.files.get_file_info(place.inside).type
+        place, kind = _promptly(lambda: _first_look(path))
         if kind == FileType.File:
             return [path]
         files: list[str] = []
@@ -131,6 +135,30 @@ def find(path: str) -> list[str]:
         if files or not bucket or place.files.get_file_info(bucket).type != FileType.NotFound:
             return [place.name_of(file) for file in files]
     raise UnreachableError(f"{path} cannot be reached: there is no bucket {bucket}: check its name")
+
+
+def _first_look(path: str) -> tuple[_Place, FileType]:
+    place = _place(path)
+    return place, place.files.get_file_info(place.inside).type
+
+
+def _promptly(task: Callable[[], _T]) -> _T:
+    """The result of a request, or TimeoutError: some libraries wait for minutes."""
+    outcome: Future[_T] = Future()
+
+    def attempt() -> None:
+        try:
+            outcome.set_result(task())
+        except Exception as error:
+            outcome.set_exception(error)
+
+    Thread(target=attempt, daemon=True).start()
+    try:
+        return outcome.result(_PATIENCE)
+    except TimeoutError:
+        if outcome.done():  # the library itself gave up
+            raise
+        raise TimeoutError(f"nothing came within {_PATIENCE} seconds") from None
 
 
 def _below(files: Files, folder: str, *, recursive: bool) -> list[str]:

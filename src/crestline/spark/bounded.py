@@ -35,7 +35,6 @@ from crestline.spark.progress import Progress, watching
 from crestline.spark.scans import INPUT_BITS, layout_of, numbered, parallelism, plan_scan
 from crestline.spark.stages import Layout, NumberedPiece, Reading, Step, bounded_step
 from crestline.spark.stages.rows import OUTCOME, ddl
-from crestline.spark.stages.sieve import by_line
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -195,8 +194,8 @@ class _Group:
         of_file = np.array([files[chunk.number] for chunk in chunks], np.int64)
         first_line = _counted_before([chunk.lines for chunk in chunks], of_input << 32 | of_file)
         of_reject = np.asarray(rejects.column(Carried.CHUNK).to_numpy())
-        lines = of_reject < 0
-        index = np.searchsorted(number, np.where(lines, by_line(of_reject), of_reject))
+        lines = of_reject < 0  # marked by ``by_line``
+        index = np.searchsorted(number, np.where(lines, ~of_reject, of_reject))
         row = np.asarray(rejects.column("row").to_numpy())
         row = row + np.where(lines, first_line[index], first_row[index])
         rejects = rejects.set_column(1, "row", pa.array(row)).drop_columns([Carried.CHUNK])

@@ -1,17 +1,21 @@
-"""Following a stream of files on Spark: each round's results are handed to a sink, exactly once.
+"""Following files on Spark: rounds that neither lose nor repeat a row.
 
-Spark repeats a round that was interrupted, with the same records and from the same state. So it
-gives the same rows under the same number. A sink that writes them under that number (see
-``crestline.cli.parts``) neither loses nor repeats anything.
+A round takes the files that are new. The driver notes their names in the checkpoint, and workers
+read and prune them (``crestline.spark.scans``). What they gather goes to the state of its bucket:
+for a query without partitions the driver merges it, since a single task would do the same later;
+otherwise one task per bucket does. Then the sink gets the results under the number of the round.
+A round that the checkpoint does not know as done is repeated under the same number.
 """
 
 from __future__ import annotations
 
-import os
+import threading
+import time
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -22,17 +26,21 @@ from crestline.runtime.encoders.uncertain import refuse_rules_above_one
 from crestline.runtime.queries import stream_of
 from crestline.runtime.roles import Carried
 from crestline.runtime.rounds import Checkpoint, Round, Sink, trigger_seconds
-from crestline.sources import source
-from crestline.spark.failures import explained, explaining
-from crestline.spark.files import BAD_COLUMN, BAD_REASON, BAD_VALUE, FileStream, open_files
-from crestline.spark.inputs import open_inputs
+from crestline.sources.stores import absolute
+from crestline.spark.failures import explained
+from crestline.spark.followed import FollowedInputs
+from crestline.spark.history import Files, History
 from crestline.spark.outcome import read_outcome, refuse_bad
-from crestline.spark.pipeline import BUCKETS, pipeline
+from crestline.spark.scans import BUCKETS, ScanPlan, plan_scan
 from crestline.spark.spread import spread_by
-from crestline.spark.stages import Member, Reading
+from crestline.spark.stages import NumberedPiece, Reading, Step, kept_step
+from crestline.spark.stages.rows import OUTCOME, ddl
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
+
+#: Seconds between looks for new files while ``process_all_available`` waits.
+_GLANCE = 0.02
 
 
 def checkpoint_at(
@@ -44,25 +52,13 @@ def checkpoint_at(
     return Checkpoint.at(folder, queries, buckets, engine="spark", new_buckets=default)
 
 
-def trigger_options(text: str) -> dict[str, Any]:
-    """Translate ``--trigger`` for Spark.
-
-    >>> trigger_options("5 seconds"), trigger_options("available-now")
-    ({'processingTime': '5000 milliseconds'}, {'availableNow': True})
-    """
-    seconds = trigger_seconds(text)
-    if seconds is None:
-        return {"availableNow": True}
-    return {"processingTime": f"{round(seconds * 1000)} milliseconds"}
-
-
 @dataclass
 class Follow:
     """Queries over one growing folder; ``start`` it, then ``wait``, and ``stop`` in any case.
 
     Queries with several inputs (``FROM a, b, c``) take a folder for each, by name. Whether a record
     is late depends on the event times of all inputs: let LATENESS be as long as one input may be
-    behind another.
+    behind another. Rounds run in a thread of their own.
     """
 
     session: SparkSession
@@ -74,55 +70,91 @@ class Follow:
     strict: bool = False
     files_per_trigger: int | None = None
     _failure: BaseException | None = field(default=None, init=False)
-    _query: Any = field(default=None, init=False)
+    _thread: threading.Thread | None = field(default=None, init=False)
+    _stopped: threading.Event = field(default_factory=threading.Event, init=False)
+    #: How often no new file was found.
+    _idle: int = field(default=0, init=False)
     _shown: dict[str, int] = field(default_factory=dict, init=False)
+    _tag: str = field(default_factory=lambda: f"crestline-{uuid.uuid4().hex}", init=False)
 
     def start(self) -> None:
         """Plan the queries and begin. Raises errors in the queries or the files."""
-        options = trigger_options(self.trigger)
-        with explaining():
-            files = self._opened()
-            reading = Reading(keep_rejects=True)
-            if BAD_REASON in files.frame.columns:
-                reading = Reading(keep_rejects=True, bad=(BAD_COLUMN, BAD_REASON, BAD_VALUE))
-            planned = pipeline(
-                files.frame, self.queries, buckets=self.checkpoint.buckets, reading=reading,
-                typed=files.typed, filtering=False,
-            )  # fmt: skip
-            members = planned.projected.members
-
-            def take(frame: DataFrame, number: int) -> None:
-                try:
-                    self._take(frame.toArrow(), number, members)
-                except BaseException as error:
-                    self._failure = error  # Spark would pass on its text only
-                    # A long text, such as that of a job cancelled by ``stop``, would overflow the
-                    # stack of the regular expression by which Spark looks for an interrupt.
-                    raise RuntimeError(f"the round failed: {type(error).__name__}") from None
-
-            writer = planned.outcome.writeStream.foreachBatch(take)
-            writer = writer.option("checkpointLocation", str(self.checkpoint.folder.absolute()))
-            self._query = writer.trigger(**options).start()
-
-    def _opened(self) -> FileStream:
+        trigger_seconds(self.trigger)
         first = next(iter(self.queries.values()))
         paths = self.path if isinstance(self.path, Mapping) else {first.stream: self.path}
-        folders: dict[str, str] = {name: stream_of(first, paths, name) for name in first.inputs}
-        sources = {name: source(os.path.abspath(path), name) for name, path in folders.items()}
+        self._history = History.at(self.checkpoint.folder)
+        inputs = FollowedInputs(
+            {name: absolute(stream_of(first, paths, name)) for name in first.inputs}
+        )
         if any(query.star is not None for query in self.queries.values()):
-            columns = self.checkpoint.columns(sources[first.stream].schema.names)
-            self.queries = in_full(self.queries, columns)
+            names = inputs.columns(first.stream)
+            self.queries = in_full(self.queries, self.checkpoint.columns(names))
+        inputs.settle(self.queries, self._history.layout)
+        self._inputs = inputs
+        self._plan = plan_scan(self.queries, inputs.layout, buckets=self.checkpoint.buckets)
+        self._thread = threading.Thread(target=self._run, name="crestline-rounds", daemon=True)
+        self._thread.start()
 
-        def opened(name: str, columns: list[str]) -> FileStream:
-            return open_files(
-                self.session, folders[name], name, columns,
-                follow=True, files_per_trigger=self.files_per_trigger,
-            )  # fmt: skip
+    def _run(self) -> None:
+        try:
+            self.session.addTag(self._tag)
+            pause = trigger_seconds(self.trigger)
+            # With available-now, files that come later wait for the next run.
+            there = self._inputs.new_files(self._history.taken) if pause is None else None
+            while not self._stopped.is_set():
+                began = time.monotonic()
+                if self._round(there):
+                    continue
+                self._idle += 1
+                if pause is None:
+                    return
+                self._stopped.wait(max(0.0, began + pause - time.monotonic()))
+        except BaseException as error:
+            self._failure = error
 
-        return open_inputs(self.queries, sources, opened)
+    # -- rounds -------------------------------------------------------------------------------
 
-    def _take(self, collected: pa.Table, number: int, members: tuple[Member, ...]) -> None:
-        outcomes = read_outcome(collected, members, self.queries)
+    def _round(self, among: Files | None) -> bool:
+        """Take new files in; return whether there were any."""
+        history = self._history
+        files = history.begun or self._next(among)
+        if not any(files.values()):
+            return False
+        history.begin(files, self._inputs.settings())
+        pieces = self._inputs.pieces(files)
+        outcome = self._step(self._plan, pieces, history.round)
+        if self._stopped.is_set():
+            return False
+        self._take(outcome, history.round)
+        history.done()
+        return True
+
+    def _next(self, among: Files | None) -> Files:
+        """The files of the next round."""
+        limit = self.files_per_trigger
+        new = self._inputs.new_files(self._history.taken) if among is None else among
+        taken = self._history.taken
+        fresh = {name: [f for f in files if f not in taken.get(name, ())] for name, files in
+                 new.items()}  # fmt: skip
+        return {name: files[:limit] for name, files in fresh.items()}
+
+    def _step(self, plan: ScanPlan, pieces: list[NumberedPiece], number: int) -> pa.Table:
+        """Run a round; return its outcome."""
+        states = self._history.states
+        step = Step(plan.members, plan.buckets, bounded=False, keep_rejects=True)
+        if not pieces:  # files without records
+            return OUTCOME.empty_table()
+        pruned = plan.pruned(self.session, pieces, Reading(keep_rejects=True))
+        if plan.buckets > 1:
+            run = kept_step(step, states, number)
+            return pruned.groupBy("bucket").applyInArrow(run, ddl(OUTCOME)).toArrow()
+        payloads = [value.as_py() for value in pruned.toArrow().column("payload")]
+        batch, state = step(0, states.read(0, number), payloads)
+        states.write(0, number, state)
+        return pa.Table.from_batches([batch])
+
+    def _take(self, collected: pa.Table, number: int) -> None:
+        outcomes = read_outcome(collected, self._plan.members, self.queries)
         rejects = pa.concat_tables(
             [outcome.rejects.drop_columns([Carried.CHUNK]) for outcome in outcomes.values()]
         )
@@ -141,33 +173,39 @@ class Follow:
         rows = {name: outcome.rows for name, outcome in outcomes.items()}
         self.sink(Round(number, rows, rejects, metrics))
 
+    # -- waiting ------------------------------------------------------------------------------
+
     def wait(self, seconds: float | None = None) -> bool:
         """Wait until the run ends or so many seconds have passed; return whether it has ended.
         Raises the error that made it fail."""
-        try:
-            ended = self._query.awaitTermination(seconds)
-        except Exception as error:
-            raise self._explained(error) from error
-        return True if ended is None else bool(ended)
+        assert self._thread is not None, "start comes first"
+        self._thread.join(seconds)
+        if self._failure is not None and not self._stopped.is_set():
+            raise self._explained(self._failure) from self._failure
+        return not self._thread.is_alive()
 
-    def _explained(self, error: BaseException) -> BaseException:
-        if isinstance(self._failure, CrestlineError):
-            return self._failure
-        return explained(self._failure or error) or explained(error) or self._failure or error
+    @staticmethod
+    def _explained(error: BaseException) -> BaseException:
+        return error if isinstance(error, CrestlineError) else explained(error) or error
 
     def process_all_available(self) -> None:
         """Wait until all files that are there have been read."""
-        try:
-            self._query.processAllAvailable()
-        except Exception as error:
-            raise self._explained(error) from error
+        before = self._idle
+        # The look that is under way may have begun before the last file came.
+        while self._idle < before + 2 and not self.wait(_GLANCE):
+            pass
 
     def stop(self) -> None:
         """End now. An unfinished round is repeated when the checkpoint is resumed."""
-        if self._query is not None:
+        self._stopped.set()
+        if self._thread is not None and self._thread.is_alive():
             try:
-                self._query.stop()
+                self.session.interruptTag(self._tag)
             except Exception as error:
                 if (plain := explained(error)) is not None:
                     raise plain from error
                 raise
+            self._thread.join()
+
+
+__all__ = ["Follow", "checkpoint_at"]

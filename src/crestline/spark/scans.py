@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from zlib import crc32
 
-import pyarrow as pa
-
 from crestline.core.errors import PlanError
 from crestline.language import Query
 from crestline.planner import Bundle, arrange
@@ -116,6 +114,8 @@ def numbered(inputs: Mapping[str, Source]) -> list[NumberedPiece]:
     """The pieces of all inputs, in the order of arrival within each input."""
     pieces = []
     for number, (name, opened) in enumerate(inputs.items()):
+        if not opened.schema.names:
+            continue  # it has no records
         assert opened.pieces is not None, "the stream is in files"
         pieces += [
             NumberedPiece((number << INPUT_BITS) + position, name, piece)
@@ -124,9 +124,7 @@ def numbered(inputs: Mapping[str, Source]) -> list[NumberedPiece]:
     return pieces
 
 
-def tasks_of(
-    pieces: Sequence[NumberedPiece], cores: int
-) -> tuple[tuple[NumberedPiece, ...], ...]:
+def tasks_of(pieces: Sequence[NumberedPiece], cores: int) -> tuple[tuple[NumberedPiece, ...], ...]:
     """Pieces for each task: neighbours, of about equal weight, enough tasks for all cores."""
     weights = [max(1, each.piece.weight) for each in pieces]
     total = sum(weights)

@@ -43,8 +43,7 @@ def _hashes(chunk: pa.Array) -> _Hashes:
     """A number for each value, whether it is stored plainly or by a dictionary."""
     dtype = chunk.type
     if pa.types.is_dictionary(dtype):
-        of_values = np.append(_hashes(chunk.dictionary), np.uint64(0))  # the last is for NULL
-        return of_values[np.asarray(chunk.indices.cast(pa.int64()).fill_null(-1))]
+        return _taken(_hashes(chunk.dictionary), chunk.indices)
     if pa.types.is_temporal(dtype) and not pa.types.is_interval(dtype):
         chunk = chunk.view(pa.int64() if dtype.bit_width == 64 else pa.int32())
     if pa.types.is_integer(chunk.type):
@@ -54,8 +53,14 @@ def _hashes(chunk: pa.Array) -> _Hashes:
         return np.zeros(len(chunk), np.uint64)
     encoded = chunk.dictionary_encode()
     values = [crc32(_bytes(value)) for value in encoded.dictionary.to_pylist()]
-    of_values = np.array([*values, 0], np.uint64)
-    return of_values[np.asarray(encoded.indices.cast(pa.int64()).fill_null(-1))]
+    return _taken(np.array(values, np.uint64), encoded.indices)
+
+
+def _taken(of_values: _Hashes, indices: pa.Array) -> _Hashes:
+    """The numbers of values by their indices; NULL has 0."""
+    with_null = np.append(of_values, np.uint64(0))
+    taken: _Hashes = with_null[np.asarray(indices.cast(pa.int64()).fill_null(-1))]
+    return taken
 
 
 def _bytes(value: object) -> bytes:

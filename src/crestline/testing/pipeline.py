@@ -7,24 +7,22 @@ the very code that runs in Spark's workers. It needs the extra ``spark``, but st
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from zlib import crc32
 
-import numpy as np
 import pyarrow as pa
 
 from crestline.core.tables import table_from
 from crestline.language import in_full, parse
 from crestline.runtime.projection import Projection
-from crestline.runtime.roles import partition_role
-from crestline.spark.stages import Member, Prune, Reading, Step
+from crestline.runtime.roles import Carried, partition_role
+from crestline.spark.spread import buckets_of
+from crestline.spark.stages import Member, Reading, Step
+from crestline.spark.stages.prune import Pruning
 from crestline.testing.rows import rows_of
 from crestline.testing.spec import Row
 
-#: The columns that stand for the number of a task and for the bucket of a record.
-CHUNK, BUCKET = "chunk_of_row", "bucket_of_row"
 #: Rows in one Arrow batch of a task: few, so that small streams have several batches.
 _BATCH = 7
 
@@ -66,19 +64,15 @@ class PipelineByHand:
         partitioned = bool(self._query.partition_by) and self.buckets > 1
         self._member = Member(
             0, ((name, str(self._query)),), {role: role for role in schema.names},
-            schema.serialize().to_pybytes(), BUCKET if partitioned else 0,
+            schema.serialize().to_pybytes(), Carried.BUCKET if partitioned else 0,
         )  # fmt: skip
 
     def round(self, tasks: Sequence[pa.Table], reading: Reading | None = None) -> None:
         """Run one round; each table is what one task reads."""
         reading = reading or Reading(keep_rejects=True, whole=self.whole)
-        reading = Reading(CHUNK, reading.before, None, reading.keep_rejects, reading.whole)
-        prune = Prune((self._member,), self.buckets, reading)
         gathered: dict[int, list[bytes]] = {}
         for number, task in enumerate(tasks):
-            chunk = pa.array(np.full(task.num_rows, number))
-            frame = self._projected(task).append_column(CHUNK, chunk)
-            for piece in prune(frame.to_batches(max_chunksize=_BATCH)):
+            for piece in self._pruned(number, task, reading):
                 for bucket, payload in zip(*(c.to_pylist() for c in piece.columns), strict=True):
                     gathered.setdefault(bucket, []).append(payload)
         step = Step((self._member,), self.buckets, self.bounded, True, self.whole)
@@ -95,16 +89,19 @@ class PipelineByHand:
                 else:
                     self.account[bucket] = json.loads(row["payload"])
 
-    def _projected(self, table: pa.Table) -> pa.Table:
-        """Compute the columns that Catalyst would compute, and the bucket of each record."""
-        columns = self._projection(table)
-        parts = [columns.column(partition_role(i)) for i in range(len(self._query.partition_by))]
-        texts = [
-            repr([v + 0 if isinstance(v, float) else v for v in values]).encode()
-            for values in zip(*(part.to_pylist() for part in parts), strict=True)
-        ] or [b""] * table.num_rows
-        buckets = pa.array([crc32(text) % self.buckets for text in texts], pa.int32())
-        return columns.append_column(BUCKET, buckets)
+    def _pruned(self, number: int, task: pa.Table, reading: Reading) -> Iterator[pa.RecordBatch]:
+        """What a task gives away, by bucket."""
+        pruning = Pruning((self._member,), self.buckets, reading)
+        (sieve,) = pruning.sieves
+        for start in range(0, task.num_rows, _BATCH):
+            columns = self._projection(task.slice(start, _BATCH))
+            bucket: pa.ChunkedArray | str | int = self._member.bucket
+            if isinstance(bucket, str):
+                partitions = range(len(self._query.partition_by))
+                by = [columns.column(partition_role(i)) for i in partitions]
+                bucket = buckets_of(by, self.buckets)
+            sieve.add(number, columns, bucket)
+        return pruning.payloads()
 
 
 __all__ = ["PipelineByHand"]

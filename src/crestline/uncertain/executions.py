@@ -49,7 +49,7 @@ def portions(executions: Executions, rows: Ints) -> Iterator[Executions]:
     for stop in moments.tolist():
         if total[stop] - total[first] >= PORTION or stop == len(executions):
             offset = executions.offset[first : stop + 1]
-            queries = executions.ask[offset[0] : offset[-1]]
+            queries = executions.query[offset[0] : offset[-1]]
             yield Executions(executions.at[first:stop], offset - offset[0], queries)
             first = stop
 
@@ -66,7 +66,7 @@ def one_report(reports: list[Snapshots]) -> Snapshots:
         np.concatenate([s.id for s in some]),
         np.concatenate([s.score for s in some]),
         np.concatenate([s.probability for s in some if s.probability is not None]),
-        np.concatenate([s.ask for s in some if s.ask is not None]),
+        np.concatenate([s.query for s in some if s.query is not None]),
     )
 
 

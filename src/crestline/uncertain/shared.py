@@ -271,7 +271,7 @@ class SharedWorlds(Reporting):
         arrivals, begins, starts = self._take_due(due.at)
         awaited = self._awaited()
         window, queries = self._window, self._queries.arrays
-        executions = DueExecutions(due.at, due.offset, due.ask)
+        executions = DueExecutions(due.at, due.offset, due.query)
         report = no_snapshots()
         for p, part in enumerate(self._parts):
             start, stop = int(starts[p]), int(starts[p + 1])

@@ -100,9 +100,9 @@ class QueryTable:
 
     def select(self, executions: Executions) -> Executions:
         """Replace the numbers of queries by their indices, and leave out removed ones."""
-        indices = np.searchsorted(self.numbers, executions.ask)
+        indices = np.searchsorted(self.numbers, executions.query)
         live = indices < len(self.numbers)
-        live[live] = self.numbers[indices[live]] == executions.ask[live]
+        live[live] = self.numbers[indices[live]] == executions.query[live]
         counts = np.concatenate(([0], np.cumsum(live)))[executions.offset]
         some = np.flatnonzero(np.diff(counts) > 0)
         offset = np.append(counts[some], counts[-1])
@@ -111,7 +111,7 @@ class QueryTable:
     def rows(self, executions: Executions) -> Ints:
         """Return how many result rows each execution has for one partition, roughly."""
         k = np.array([spec.k for spec in self.specs], np.int64)
-        return np.diff(np.concatenate(([0], np.cumsum(k[executions.ask])))[executions.offset])
+        return np.diff(np.concatenate(([0], np.cumsum(k[executions.query])))[executions.offset])
 
     # -- state --------------------------------------------------------------------------------
 

@@ -30,7 +30,7 @@ from crestline.kernels.uncertain.independent import (
 from crestline.kernels.uncertain.lists import ID
 from crestline.kernels.uncertain.vectors import best_vector, best_vector_with_rules
 from kernels.uncertain.windows import best_first, columns, judge_of, random_records, records_of
-from uncertain.worlds import objection
+from uncertain.objections import objection
 
 KINDS = {
     "PK_TOPK": PK_TOPK, "PT_K": PT_K, "U_KRANKS": U_KRANKS, "U_TOPK": U_TOPK,

@@ -17,9 +17,9 @@ from crestline.types import Floats, Ints
 def find_place(
     chain: Ints, keys: Floats, head: int, tail: int, score: float, tie: int, ties: Ints
 ) -> int:
-    """Where a record with this score and tie belongs in the list ``chain[head:tail]``. ``keys`` are
-    the scores in the order of the list: a search that looks them up by record takes twice as long.
-    """
+    """Return the index at which a record with this score and tie belongs in ``chain[head:tail]``.
+    ``keys`` holds the scores in the order of the list: looking them up by record takes twice as
+    long."""
     low, high = head, tail
     while low < high:
         middle = (low + high) >> 1
@@ -35,7 +35,8 @@ def find_place(
 def insert(
     chain: Ints, keys: Floats, head: int, tail: int, place: int, record: int, score: float
 ) -> tuple[int, int]:
-    """Insert at ``place``, moving the shorter side; there is room on both. The new bounds."""
+    """Insert a record at ``place`` by moving the shorter side, which has room; return the new
+    bounds."""
     if place - head < tail - place:
         for i in range(head, place):
             chain[i - 1] = chain[i]
@@ -51,7 +52,7 @@ def insert(
 
 @kernel
 def remove(chain: Ints, keys: Floats, head: int, tail: int, place: int) -> tuple[int, int]:
-    """Remove the record at ``place``, moving the shorter side. The new bounds."""
+    """Remove the record at ``place`` by moving the shorter side; return the new bounds."""
     if place - head < tail - place:
         for i in range(place, head, -1):
             chain[i] = chain[i - 1]
@@ -67,7 +68,8 @@ def remove(chain: Ints, keys: Floats, head: int, tail: int, place: int) -> tuple
 def drop_dominated_by(
     chain: Ints, keys: Floats, head: int, place: int, tail: int, k: int, ats: Ints, dominators: Ints
 ) -> int:
-    """Count the record at ``place`` as a dominator, and what dominates it; the new tail."""
+    """Count the record at ``place`` as a dominator of those behind it, and count its own
+    dominators; return the new tail."""
     record = chain[place]
     born = ats[record]
     dominators[record] = 0
@@ -96,7 +98,7 @@ def push(heap: Ints, size: int, value: int) -> None:
 
 @kernel
 def sift(heap: Ints, size: int, value: int) -> None:
-    """Replace the least of the heap by a larger value."""
+    """Replace the least value of the heap by a larger one."""
     hole = 0
     while True:
         child = 2 * hole + 1
@@ -115,9 +117,9 @@ def sift(heap: Ints, size: int, value: int) -> None:
 def prune(
     chain: Ints, keys: Floats, head: int, tail: int, k: int, ats: Ints, oldest: int, latest: Ints
 ) -> int:
-    """Drop the candidates with k dominators and those before ``oldest``; the new tail.
+    """Drop candidates with k dominators and those born before ``oldest``; return the new tail.
 
-    ``latest`` is room for k: the latest births among all that rank before, a heap.
+    ``latest`` is room for k births: a heap of the latest births among all records that rank before.
     """
     size = 0
     for i in range(head, min(head + k, tail)):
@@ -144,8 +146,11 @@ def oldest_birth(chain: Ints, head: int, tail: int, k: int, ats: Ints) -> int:
 
 @kernel
 def lowered(threshold: float, last_but_one: float, last: float, share: float) -> float:
-    """The threshold less a share of what the two lowest scores are apart. No score is below it, so
-    it can be infinite only where both are, and equal: they are not apart then."""
+    """Return the threshold less a share of the difference between the two lowest scores.
+
+    No score is below the threshold. So it can be infinite only if both scores are, and equal: then
+    the difference counts as 0.
+    """
     if last_but_one > last:
         return threshold - share * (last_but_one - last)
     return threshold
@@ -155,8 +160,8 @@ def lowered(threshold: float, last_but_one: float, last: float, share: float) ->
 def threshold_after_loss(
     threshold: float, last: float, last_but_one: float, candidates: int, limit: int
 ) -> float:
-    """What PA asks of arrivals once a record has expired: less than before, and nothing if too few
-    candidates are left (Algorithm 2, lines 13 to 17)."""
+    """Return PA's threshold after a record has expired: lower than before, and minus infinity if
+    too few candidates are left (Algorithm 2, lines 13 to 17)."""
     if candidates < max(limit, 2):
         return -np.inf
     return lowered(threshold, last_but_one, last, 0.5)

@@ -1,11 +1,11 @@
 """Skybands, strict and relaxed, all partitions in one call. See ``crestline.certain.arrivals``.
 
 A band is a list of records, best first; its first k are the answer. A record *dominates* another
-that ranks behind it and expires no later; what has k dominators can never be reported. The strict
-band counts dominators and drops a record at its k-th; the relaxed one drops the dominated all
-together, whenever its candidates (the records behind the first k) have grown by a share ``gamma``.
-The probable one does not look at dominators: it keeps so many candidates, and no more, that a
-record beyond them would hardly ever have become one of the best (see ``crestline.certain.pa``).
+that ranks behind it and expires no later. A record with k dominators can never be reported. The
+strict band counts dominators and drops a record at its k-th. The relaxed band drops all dominated
+records together, whenever its candidates (the records behind the first k) have grown by a share
+``gamma``. The probable band ignores dominators. It keeps a fixed number of candidates; a record
+beyond them would hardly ever become one of the best (see ``crestline.certain.pa``).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _HEAD, _TAIL, _NEW, _MOMENT = range(4)
 
 
 class BandRule(NamedTuple):
-    """What a band keeps, and of which windows it reports the first k."""
+    """What a band keeps, and the windows whose first k records it reports."""
 
     kind: int
     k: int
@@ -51,9 +51,9 @@ class BandRule(NamedTuple):
     #: Whether the window counts records: then there is an arrival at every position.
     counted: bool
     only_changes: bool
-    #: Relaxed: by which share the candidates grow before they are pruned.
+    #: Relaxed: the share by which the candidates grow before they are pruned.
     gamma: float
-    #: Probable: how many candidates there are, and how many beyond the limit.
+    #: Probable: the limit of candidates, and how many are kept beyond it.
     limit: int
     additional: int
 
@@ -68,7 +68,7 @@ class Born(NamedTuple):
 
 
 class BandState(NamedTuple):
-    """What is known of each partition."""
+    """The state of each partition."""
 
     #: Relaxed: the candidates that set off the next pruning. Probable: the threshold.
     limits: Floats
@@ -79,7 +79,7 @@ class BandState(NamedTuple):
 
 
 class Chain(NamedTuple):
-    """The band of one partition, best first: records and scores; and room for k births."""
+    """The band of one partition, best first: records and scores; also room for k births."""
 
     record: Ints
     key: Floats
@@ -88,7 +88,7 @@ class Chain(NamedTuple):
 
 @kernel
 def _first_moment(moments: Ints, start: int, stop: int, time: int) -> int:
-    """The first of the ascending moments that is not before ``time``: a galloping search."""
+    """Return the first moment that is not before ``time``, by a galloping search."""
     step = 1
     low = start
     while low + step < stop and moments[low + step] < time:
@@ -109,8 +109,8 @@ def _expire(
     p: int, rule: BandRule, chain: Chain, head: int, tail: int, ats: Ints, limits: Floats,
     alive_from: int,
 ) -> tuple[int, int, int, bool]:  # fmt: skip
-    """Drop what was born before ``alive_from``, among what is watched; the new bounds, the oldest
-    birth left, and whether the answer changed."""
+    """Drop records born before ``alive_from``, among those that are watched. Return the new bounds,
+    the oldest birth left, and whether the answer changed."""
     records, keys, _ = chain
     watched = UNLIMITED if rule.kind == PROBABLE else rule.k
     place, oldest, changed = head, NEVER, False
@@ -139,8 +139,8 @@ def _enter(
     p: int, new: int, rule: BandRule, born: Born, dominators: Ints, chain: Chain, head: int,
     tail: int, limits: Floats, alive_from: int,
 ) -> tuple[int, int, int, int]:  # fmt: skip
-    """Put a new record into the band, and drop what its kind drops; the new bounds, the record's
-    rank, and the birth of what is watched no longer."""
+    """Put a new record into the band, and drop what this kind of band drops. Return the new bounds,
+    the record's rank, and the birth of the record that is no longer watched."""
     records, keys, latest = chain
     k, ats, score = rule.k, born.at, born.score[new]
     watched = UNLIMITED if rule.kind == PROBABLE else k
@@ -172,10 +172,11 @@ def _advance_band(
     p: int, rule: BandRule, born: Born, dominators: Ints, chain: Chain, state: BandState,
     until: int, moments: Ints, last_moment: int, stop: int, cursor: Ints, report: Report,
 ) -> bool:  # fmt: skip
-    """Partition p, until all is done (True) or the report is full (False; then call again).
+    """Advance partition p. Return True when all is done, False when the report is full: then call
+    again.
 
-    Arrays that are never exchanged within the loop cost nothing; ones that may be would be counted,
-    as references, in every turn. So the report is not enlarged here.
+    Arrays that are never replaced within the loop cost nothing. numba would count the references of
+    the others in every turn, so the report is not enlarged here.
     """
     scores, _, ats, whens = born
     limits, done, shown = state
@@ -184,7 +185,7 @@ def _advance_band(
     kind, k, width = rule.kind, rule.k, rule.width
     counted, only_changes = rule.counted, rule.only_changes
     head, tail, new, moment = cursor[_HEAD], cursor[_TAIL], cursor[_NEW], cursor[_MOMENT]
-    # Expiry is noticed in the answer only, but of a probable band everything may expire.
+    # Only the answer is watched for expiry; in a probable band, all records are.
     watched = UNLIMITED if kind == PROBABLE else k
     oldest = oldest_birth(records, head, tail, watched, ats)
     finished = True
@@ -192,7 +193,7 @@ def _advance_band(
         if filled[SNAPSHOTS] == most or filled[RECORDS] + k > room:
             finished = False
             break
-        # The next arrival at which there is something to say.
+        # The next arrival at which there is something to report.
         due = NEVER
         if only_changes:
             if oldest < NEVER:
@@ -245,16 +246,16 @@ def advance_bands(
     rule: BandRule, born: Born, dominators: Ints, listed: Ints, arrived: Ints, state: BandState,
     until: Ints, moments: Ints, moment_from: Ints,
 ) -> tuple[Ints, Ints, Report]:  # fmt: skip
-    """Take the new records in, and report at every arrival.
+    """Take in the new records, and report at every arrival.
 
-    Of the records, the listed ones come first (partition p holds ``listed[p] .. listed[p + 1]``,
-    best first), then the new ones (``arrived[p] .. arrived[p + 1]``), which enter at ``when``
-    (ascending, and not before their birth). A counting window has an arrival at every position
-    before ``until[p]``, a timed one at ``moments[moment_from[p] : moment_from[p + 1]]``. A record
-    is alive at an arrival a if it was born after ``a - width``.
+    The listed records come first (partition p has ``listed[p] .. listed[p + 1]``, best first), then
+    the new ones (``arrived[p] .. arrived[p + 1]``). New records enter at ``when``, which is
+    ascending and not before their birth. A counting window has an arrival at every position before
+    ``until[p]``, a timed one at ``moments[moment_from[p] : moment_from[p + 1]]``. At an arrival a,
+    records born after ``a - width`` are alive.
 
     ``dominators`` (strict) and ``state`` change in place. Returns the kept records as offsets and
-    indices, and the snapshots, whose ends are arrivals.
+    indices, and the snapshots; their ends are arrivals.
     """
     k = rule.k
     partitions = len(listed) - 1

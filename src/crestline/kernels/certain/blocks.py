@@ -1,4 +1,4 @@
-"""Whole blocks of a long batch at once: which records cannot matter, before any filter is asked."""
+"""Records of a long batch that cannot matter, found block by block before any filter."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from crestline.kernels.common.select import select_runs
 from crestline.kernels.jit.tiers import kernel
 from crestline.types import Floats, Ints
 
-#: Scores that are compared at once.
+#: How many scores are compared at once.
 BLOCK = 64
 
 
@@ -26,15 +26,15 @@ def pass_blocks(
     edge_kth: Floats,
     edge_at: Ints,
 ) -> tuple[Ints, Ints]:
-    """Leave out the records of a long batch that other blocks of it show to be of no use.
+    """Leave out records of a long batch that the neighbouring blocks make useless.
 
-    ``scores[start[p] : start[p + 1]]`` are partition p's records in order, born at ``ats`` (or, if
-    that is empty, one after the other from ``first_at`` on). A record that k records of the block
-    before its own beat, and k of the block after it, can never be reported: the former outlast the
-    arrival of the latter, as long as the three blocks together are shorter than the window.
+    ``scores[start[p] : start[p + 1]]`` are the records of partition p in order, born at ``ats``; if
+    that is empty, one after the other since ``first_at``. A record that is beaten by k records of
+    the block before its own, and by k of the block after it, can never be reported: the former are
+    still alive when the latter arrive, if the three blocks together are shorter than the window.
     ``edge_kth[p]`` and ``edge_at[p]`` are the k-th best score and the first birth of the last block
-    of the batch before this, and are updated. Returns the indices of all others, and the offsets of
-    their partitions.
+    of the previous batch; they are updated. Returns the indices of all other records, and the
+    offsets of their partitions.
     """
     partitions = len(start) - 1
     kept_from = np.zeros(partitions + 1, np.int64)
@@ -48,7 +48,7 @@ def pass_blocks(
         for b in range(blocks):
             edges[b] = low + b * block
         edges[blocks] = high
-        # The k-th best of every block: what the records beaten by k of it fall short of.
+        # The k-th best score of every block: a record below it is beaten by k of the block.
         kth = np.full(blocks, np.inf)
         best = select_runs(scores, edges, k, guess)
         for i in range(len(best)):
@@ -77,19 +77,20 @@ def pass_blocks(
 
 @kernel
 def birth(ats: Ints, first_at: int, index: int) -> int:
-    """When a record was born: at its time, or (no ``ats``) counted from the first."""
+    """Return when a record was born: its time or, without ``ats``, its position after the first
+    one."""
     return first_at + index if len(ats) == 0 else ats[index]
 
 
 @kernel
-def _collect(scores: Floats, at: int, stop: int, bound: float, kept: Ints, count: int) -> int:
+def _collect(scores: Floats, start: int, stop: int, bound: float, kept: Ints, count: int) -> int:
     """Append the indices of the scores that reach the bound."""
-    while at < stop:
-        end = min(at + BLOCK, stop)
-        if reach(scores[at:end], bound):
-            for i in range(at, end):
+    while start < stop:
+        end = min(start + BLOCK, stop)
+        if reach(scores[start:end], bound):
+            for i in range(start, end):
                 if scores[i] >= bound:
                     kept[count] = i
                     count += 1
-        at = end
+        start = end
     return count

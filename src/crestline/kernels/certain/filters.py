@@ -1,15 +1,15 @@
 """The filters before a band: which of the recent records may matter at all.
 
-The most recent records stand in a first-in first-out *buffer*; a *filter* is a list of some of
-them, best first. A record is offered to the band twice. When it arrives, it passes unless k records
-of the filter beat it: those are so recent that they will outlast its time in the buffer (Theorem
-5.1 of Pripuzic et al.; the buffer spans at most half the window). When it leaves the buffer, it
-passes unless k records of the filter beat it: all of them are younger and dominate it for good.
-So any subset of the buffer may serve as filter, and the answer stays exact; see
+The most recent records are in a first-in first-out *buffer*. A *filter* is a list of some of them,
+best first. A record is offered to the band twice. When it arrives, it passes unless k records of
+the filter beat it: those are so recent that they outlast its time in the buffer (Theorem 5.1 of
+Pripuzic et al.; the buffer spans at most half the window). When it leaves the buffer, it passes
+unless k records of the filter beat it: all of them are younger and dominate it until it expires. So
+any subset of the buffer may be the filter, and the answer stays exact; see
 ``crestline.certain.arrivals``.
 
-Filters know scores only. Records with equal scores do not beat one another, so whatever breaks
-ties later has them all to choose from. Equal scores stand in the list youngest first.
+Filters see scores only. Records with equal scores do not beat one another, so ties can be broken
+later. In the list, the youngest of equal scores comes first.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ class FilterRule(NamedTuple):
 
     kind: int
     k: int
-    #: How many records the buffer holds, and of how long a time.
+    #: The most records in the buffer, and the longest time that it spans.
     most: int
     span: int
     #: Probable: how many candidates there are beside the k best.
     limit: int
-    #: Relaxed: by which share the candidates grow before they are pruned.
+    #: Relaxed: the share by which the candidates grow before they are pruned.
     gamma: float
 
 
@@ -62,9 +62,9 @@ class FilterLists(NamedTuple):
 
 
 class NewRecords(NamedTuple):
-    """Records that arrive, in order: p's are at ``start[p] .. start[p + 1]``.
+    """Records that arrive, in order: those of p are at ``start[p] .. start[p + 1]``.
 
-    Partition p's time goes on until ``end[p]``.
+    The time of partition p continues until ``end[p]``.
     """
 
     start: Ints
@@ -74,8 +74,8 @@ class NewRecords(NamedTuple):
 
 
 class Filtered(NamedTuple):
-    """Records, as indices into the buffers and then into the new ones: those in the buffers now,
-    with a note whether they have passed, and those that pass now, with the moments."""
+    """Indices into the buffers and then into the new records: those in the buffers now, whether
+    they have passed, those that pass now, and when they pass."""
 
     buffer_from: Ints
     buffer: Ints
@@ -87,7 +87,7 @@ class Filtered(NamedTuple):
 
 @kernel
 def better_than(scores: Floats, size: int, score: float) -> int:
-    """How many of the descending scores are larger."""
+    """Count the descending scores that are larger."""
     low, high = 0, size
     while low < high:
         middle = (low + high) >> 1
@@ -100,7 +100,7 @@ def better_than(scores: Floats, size: int, score: float) -> int:
 
 @kernel
 def no_worse_than(scores: Floats, size: int, score: float) -> int:
-    """How many of the descending scores are as large or larger."""
+    """Count the descending scores that are as large or larger."""
     low, high = 0, size
     while low < high:
         middle = (low + high) >> 1
@@ -113,33 +113,40 @@ def no_worse_than(scores: Floats, size: int, score: float) -> int:
 
 @kernel
 def _skip(
-    scores: Floats, ats: Ints, at: int, head: int, most: int, span: int, enter: float, leave: float
+    scores: Floats,
+    ats: Ints,
+    position: int,
+    head: int,
+    most: int,
+    span: int,
+    enter: float,
+    leave: float,
 ) -> tuple[int, int]:
-    """Pass over arrivals below ``enter`` while what leaves the buffer is below ``leave``: nothing
-    happens to the filter then. Returns the next arrival and the buffer's first."""
+    """Skip arrivals below ``enter`` while the records that leave the buffer are below ``leave``:
+    they do not change the filter. Return the next arrival and the first record of the buffer."""
     n = len(scores)
-    while at + BLOCK <= n:
-        end = at + BLOCK
+    while position + BLOCK <= n:
+        end = position + BLOCK
         first = max(head, end - most)
-        while first < at and ats[first] <= ats[end - 1] - span:
+        while first < position and ats[first] <= ats[end - 1] - span:
             first += 1
-        if reach(scores[at:end], enter) or reach(scores[head : min(first, at)], leave):
+        if reach(scores[position:end], enter) or reach(scores[head : min(first, position)], leave):
             break
-        if first > at:
+        if first > position:
             break
-        at, head = end, first
-    return at, head
+        position, head = end, first
+    return position, head
 
 
 @kernel
 def _insert(
-    listed: Floats, born: Ints, dominators: Ints, size: int, place: int, score: float, at: int
+    listed: Floats, born: Ints, dominators: Ints, size: int, place: int, score: float, time: int
 ) -> None:
     for i in range(size, place, -1):
         listed[i] = listed[i - 1]
         born[i] = born[i - 1]
         dominators[i] = dominators[i - 1]
-    listed[place], born[place], dominators[place] = score, at, 0
+    listed[place], born[place], dominators[place] = score, time, 0
 
 
 @kernel
@@ -154,7 +161,8 @@ def _remove(listed: Floats, born: Ints, dominators: Ints, size: int, place: int)
 def _drop_beaten(
     listed: Floats, born: Ints, dominators: Ints, size: int, place: int, k: int
 ) -> int:
-    """Count the youngest record, at ``place``, as a dominator of all worse ones; the new size."""
+    """Count the youngest record, at ``place``, as a dominator of all worse ones; return the new
+    size."""
     score = listed[place]
     stay = place + 1
     for i in range(place + 1, size):
@@ -167,21 +175,21 @@ def _drop_beaten(
 
 @kernel
 def _prune(listed: Floats, born: Ints, size: int, k: int, latest: Ints) -> int:
-    """Drop what k younger, better records beat; the new size. ``latest`` is room for k."""
-    room = 0  # of ``latest``: the youngest births among strictly better ones, ascending
+    """Drop records beaten by k younger ones; return the new size. ``latest`` is room for k."""
+    room = 0  # entries of ``latest``: the youngest births among strictly better records, ascending
     stay = 0
-    at = 0
-    while at < size:
-        run = at
-        while run < size and listed[run] == listed[at]:
+    position = 0
+    while position < size:
+        run = position
+        while run < size and listed[run] == listed[position]:
             run += 1
         first_kept = stay
-        for i in range(at, run):
+        for i in range(position, run):
             if room < k or born[i] > latest[0]:
                 listed[stay], born[stay] = listed[i], born[i]
                 stay += 1
         for i in range(first_kept, stay):
-            # Into the ascending k youngest; the list is short and mostly in order.
+            # Insert into the ascending k youngest; the list is short and mostly in order.
             time = born[i]
             if room < k:
                 j = room
@@ -199,7 +207,7 @@ def _prune(listed: Floats, born: Ints, size: int, k: int, latest: Ints) -> int:
                 latest[j] = latest[j - 1]
                 j -= 1
             latest[j] = time
-        at = run
+        position = run
     return stay
 
 
@@ -208,35 +216,38 @@ def pass_filter(
     rule: FilterRule, end: int, scores: Floats, ats: Ints, passed: Bools, buffered: int,
     listed: Floats, born: Ints, dominators: Ints, size: int, bounds: Floats, out: Ints, when: Ints,
 ) -> tuple[int, int, int]:  # fmt: skip
-    """Lead records of one partition through its filter.
+    """Pass the records of one partition through its filter.
 
-    ``scores[:buffered]`` are the buffer, oldest first, the others arrive one after the other at
-    ``ats`` (ascending); others, which need not be looked at, may have arrived until ``end``.
+    ``scores[:buffered]`` are the buffer, oldest first. The others arrive one after the other at
+    ``ats`` (ascending). Records that were left out before may have arrived until ``end``.
     ``passed`` marks the records that have passed, and is updated. The list is ``listed[:size]``
-    (descending) with ``born`` and ``dominators``, and has room; ``bounds`` holds the threshold
+    (descending) with ``born`` and ``dominators``, and has room. ``bounds`` holds the threshold
     below which arrivals are ignored (PROBABLE) and the size at which to prune (RELAXED). The
-    indices of the records that pass go to ``out``, the moments at which they do to ``when``.
-
-    Returns where the buffer begins now, the size of the list and how many passed.
+    indices of records that pass are written to ``out``, the moments at which they pass to ``when``.
+    Returns the start of the buffer, the size of the list and how many records passed.
     """
     kind, k, most, span, limit, gamma = rule
     n = len(scores)
     count = 0
     head = 0
-    at = buffered
+    position = buffered
     latest = np.empty(k, np.int64)
     threshold, prune_at = bounds[0], bounds[1]
-    step_until = 0  # in this block something happens: it is gone through step by step
+    step_until = 0  # something happens in this block: go through it step by step
     while True:
-        if step_until <= at < n and kind == PROBABLE and size >= k and threshold > -np.inf:
-            at, head = _skip(scores, ats, at, head, most, span, threshold, listed[size - 1])
-            step_until = at + BLOCK
-        now = ats[at] if at < n else end
-        # What leaves the buffer is offered for the second time.
-        while head < at and (ats[head] <= now - span or (at < n and at - head >= most)):
+        if step_until <= position < n and kind == PROBABLE and size >= k and threshold > -np.inf:
+            position, head = _skip(
+                scores, ats, position, head, most, span, threshold, listed[size - 1]
+            )
+            step_until = position + BLOCK
+        now = ats[position] if position < n else end
+        # A record that leaves the buffer is offered for the second time.
+        while head < position and (
+            ats[head] <= now - span or (position < n and position - head >= most)
+        ):
             score = scores[head]
             if size >= k and score < listed[size - 1]:
-                head += 1  # by far the most: not in the list, and beaten by all that are
+                head += 1  # the usual case: not in the list, and beaten by all records in it
                 continue
             rank = better_than(listed, size, score)
             last = no_worse_than(listed, size, score)
@@ -244,7 +255,7 @@ def pass_filter(
                 _remove(listed, born, dominators, size, last - 1)
                 size -= 1
                 if kind == PROBABLE:
-                    # Raised, not reset: by as much as the two lowest are apart.
+                    # Raise the threshold by the difference of the two lowest scores.
                     if size >= k + 2:
                         threshold = lowered(threshold, listed[size - 2], listed[size - 1], 1.0)
                     else:
@@ -255,9 +266,9 @@ def pass_filter(
                 out[count], when[count] = head, min(now, ats[head] + span)
                 count += 1
             head += 1
-        if at == n:
+        if position == n:
             break
-        score = scores[at]
+        score = scores[position]
         if size < k or kind != PROBABLE or score >= threshold:
             rank = better_than(listed, size, score)
             _insert(listed, born, dominators, size, rank, score, now)
@@ -275,10 +286,10 @@ def pass_filter(
                 if size - k >= limit:
                     threshold = listed[size - 1]
             if rank < k:
-                passed[at] = True
-                out[count], when[count] = at, now
+                passed[position] = True
+                out[count], when[count] = position, now
                 count += 1
-        at += 1
+        position += 1
     bounds[0], bounds[1] = threshold, prune_at
     return head, size, count
 
@@ -287,7 +298,8 @@ def pass_filter(
 def _room_of_lists(
     rule: FilterRule, buffers: Buffers, lists: FilterLists, new: NewRecords
 ) -> tuple[int, int, int]:
-    """The longest of all buffers with what arrives, the longest list, and all lists together."""
+    """Return the largest number of records in a buffer with its arrivals, the longest list, and the
+    length of all lists together."""
     longest, longest_list, total_lists = 0, 0, 0
     for p in range(len(buffers.start) - 1):
         total = buffers.start[p + 1] - buffers.start[p] + new.start[p + 1] - new.start[p]
@@ -305,8 +317,8 @@ def _room_of_lists(
 def filter_arrivals(
     rule: FilterRule, buffers: Buffers, lists: FilterLists, bounds: Floats, new: NewRecords
 ) -> tuple[Filtered, FilterLists]:
-    """``pass_filter`` for every partition p; ``bounds[2 p]`` and ``bounds[2 p + 1]`` change in
-    place. Returns what became of the records, and the new lists."""
+    """Run ``pass_filter`` for every partition p; ``bounds[2 p]`` and ``bounds[2 p + 1]`` change in
+    place. Return which records passed, and the new lists."""
     partitions = len(buffers.start) - 1
     old = buffers.start[partitions]
     longest, longest_list, total_lists = _room_of_lists(rule, buffers, lists, new)
@@ -359,8 +371,8 @@ def filter_arrivals(
         listed_all += size
         list_from[p + 1] = listed_all
         for i in range(passed_all, passed_all + count):
-            at = out[i]
-            out[i] = low + at if at < buffered else old + start + at - buffered
+            position = out[i]
+            out[i] = low + position if position < buffered else old + start + position - buffered
         passed_all += count
         passed_from[p + 1] = passed_all
     return Filtered(

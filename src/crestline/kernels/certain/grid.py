@@ -1,11 +1,10 @@
 """The grid of Mouratidis et al. and the views that TMA and SMA keep above it.
 
-Every record of the window is in a cell of the grid, chosen by its score; a cell is a first-in
-first-out list, so that expiry takes records off its front. The *view* is what answers: TMA's is the
-top k, SMA's the k-skyband of the records that reach the k-th score of the last recomputation. When
-expiry leaves the view too small, the cells are read from the best downwards and it is rebuilt.
-
-See ``crestline.certain.sma`` and ``crestline.certain.tma``.
+Every record of the window is in a cell of the grid, chosen by its score. A cell is a first-in
+first-out list: records expire at its front. The answer comes from the *view*: TMA's is the top k,
+SMA's the k-skyband of the records that reach the k-th score of the last recomputation. When expiry
+leaves the view too small, it is rebuilt from the cells, best cell first. See
+``crestline.certain.sma`` and ``crestline.certain.tma``.
 """
 
 from __future__ import annotations
@@ -38,7 +37,8 @@ class GridRule(NamedTuple):
 
 
 class Slots(NamedTuple):
-    """A record in each slot, and what follows it in its cell and in the order of arrival."""
+    """The record in each slot, the next slot in its cell, and the next slot in the order of
+    arrival."""
 
     score: Floats
     tie: Ints
@@ -56,7 +56,7 @@ class Cells(NamedTuple):
 
 
 class Views(NamedTuple):
-    """What is known of each partition; the names are those of ``certain.grid``."""
+    """The state of each partition; the names are those of ``certain.grid``."""
 
     oldest: Ints
     newest: Ints
@@ -82,9 +82,9 @@ def _cell(score: float, low: float, scale: float, cells: int) -> int:
 
 @kernel
 def _later_and_better(view: Ints, size: int, panes: Ints, dominators: Ints) -> None:
-    """For a view sorted best first, count each record's betters that expire no sooner."""
+    """For a view sorted best first, count for each record the better ones that expire no sooner."""
     order = np.argsort(panes[view[:size]])
-    rank = np.empty(size, np.int64)  # of its pane among the distinct panes, from 1
+    rank = np.empty(size, np.int64)  # rank of the record's pane among the distinct panes, from 1
     distinct = 0
     for i in range(size):
         if i == 0 or panes[view[order[i]]] != panes[view[order[i - 1]]]:
@@ -93,15 +93,15 @@ def _later_and_better(view: Ints, size: int, panes: Ints, dominators: Ints) -> N
     tree = np.zeros(distinct + 1, np.int64)  # Fenwick tree: how many so far, by pane
     for i in range(size):
         earlier = 0
-        at = rank[i] - 1
-        while at > 0:
-            earlier += tree[at]
-            at -= at & -at
+        node = rank[i] - 1
+        while node > 0:
+            earlier += tree[node]
+            node -= node & -node
         dominators[view[i]] = i - earlier
-        at = rank[i]
-        while at <= distinct:
-            tree[at] += 1
-            at += at & -at
+        node = rank[i]
+        while node <= distinct:
+            tree[node] += 1
+            node += node & -node
 
 
 @kernel
@@ -153,7 +153,7 @@ def _enter_view(
     view: Ints, size: int, record: int, k: int, skyband: bool, scores: Floats, ties: Ints,
     dominators: Ints,
 ) -> tuple[Ints, int]:  # fmt: skip
-    """Put a new record into a view, and drop what it makes superfluous."""
+    """Put a new record into a view, and drop records that it makes superfluous."""
     low, high = 0, size
     while low < high:
         middle = (low + high) >> 1
@@ -163,22 +163,22 @@ def _enter_view(
             low = middle + 1
     view = room_for(view, size, 1)
     carried = record
-    at = low
+    position = low
     dominators[record] = 0
     for i in range(low, size):
         listed = view[i]
         dominators[listed] += 1
         if not skyband or dominators[listed] < k:
-            view[at], carried = carried, listed
-            at += 1
-    view[at] = carried
-    return view, at + 1 if skyband else min(at + 1, k)
+            view[position], carried = carried, listed
+            position += 1
+    view[position] = carried
+    return view, position + 1 if skyband else min(position + 1, k)
 
 
 @kernel
 def _fills(p: int, k: int, rule: GridRule, lapsed: bool, views: Views) -> bool:
-    """Whether a view is computed now because the window fills. SMA computes now and then, the last
-    time when the window is full."""
+    """Whether to compute a view now because the window fills. SMA does so now and then, for the
+    last time when the window is full."""
     alive, filling = views.alive, views.filling
     if rule.at_once:
         if filling[p] >= 0 and alive[p] >= k:
@@ -192,7 +192,7 @@ def _fills(p: int, k: int, rule: GridRule, lapsed: bool, views: Views) -> bool:
 
 @kernel
 def _drop_expired(view: Ints, size: int, k: int, panes: Ints, oldest: int) -> tuple[int, bool]:
-    """Drop what is of panes before ``oldest``; the new size, and whether the answer changed."""
+    """Drop records before pane ``oldest``; return the new size, and whether the answer changed."""
     left, changed = 0, False
     for i in range(size):
         if panes[view[i]] >= oldest:
@@ -211,11 +211,11 @@ def advance_grid(
     """Report every window that ends by ``until[p]``; all arrays by slot or partition change in
     place.
 
-    ``free[:free_count]`` are the unused slots, enough for all new records. Returns the slot given
-    to each new record, the number of free slots left, the views (offsets, slots), the snapshots
-    and how often a view was recomputed.
+    ``free[:free_count]`` are the unused slots, enough for all new records. Returns the slot of each
+    new record, the number of free slots left, the views (offsets, slots), the snapshots, and how
+    often a view was recomputed.
     """
-    # What happens to every record stays in this loop: a call would hand over all these arrays.
+    # The work for each record stays in this loop: a call would pass all these arrays.
     k, width, only_changes = window.k, window.width, window.only_changes
     skyband, _, low, scale, count_cells = rule
     new_scores, new_ties, new_panes = arriving

@@ -38,11 +38,11 @@ def _insert(
     dominators: Ints,
     spare: Ints,
 ) -> tuple[int, int]:
-    """Merge the records ``first .. last`` (best first), which live as long as any, into the list.
+    """Merge the records ``first .. last`` (best first), which expire no sooner than any listed one.
 
-    Every listed record that ranks behind a new one has one dominator more, and leaves the list at
-    its k-th. Listed records from pane ``equals`` on live as long as the new ones and dominate them.
-    Returns the new tail and the place of the best new record.
+    Every listed record that ranks behind a new one gets one more dominator, and leaves the list at
+    its k-th. Listed records of pane ``equals`` or later expire together with the new ones and
+    dominate them. Returns the new tail and the place of the best new record.
     """
     low, high = head, tail
     while low < high:
@@ -58,7 +58,7 @@ def _insert(
         equal += panes[chain[i]] >= equals
     behind = tail - place
     put(spare, 0, chain, place, behind)
-    new, at = first, place
+    new, position = first, place
     for i in range(behind):
         record = spare[i]
         score = scores[record]
@@ -67,29 +67,29 @@ def _insert(
         ):
             dominators[new] = new - first + equal
             if dominators[new] < k:
-                chain[at] = new
-                at += 1
+                chain[position] = new
+                position += 1
             new += 1
         equal += panes[record] >= equals
         dominators[record] += new - first
         if dominators[record] < k:
-            chain[at] = record
-            at += 1
+            chain[position] = record
+            position += 1
     while new < last:
         dominators[new] = new - first + equal
         if dominators[new] < k:
-            chain[at] = new
-            at += 1
+            chain[position] = new
+            position += 1
         new += 1
-    return at, place
+    return position, place
 
 
 @kernel
 def _purge(chain: Ints, head: int, tail: int, k: int, panes: Ints, oldest: int) -> int:
     """Drop the records of panes before ``oldest``; return the new head.
 
-    They can stand only among the first k survivors: what ranks before an expired record is expired
-    itself or dominates it, and it has fewer than k dominators (Lemma 4.4).
+    They are all among the first k survivors: a record that ranks before an expired one has expired
+    itself or dominates it, and the expired one has fewer than k dominators (Lemma 4.4).
     """
     alive, stop = 0, head
     while stop < tail and alive < k:
@@ -97,12 +97,12 @@ def _purge(chain: Ints, head: int, tail: int, k: int, panes: Ints, oldest: int) 
         stop += 1
     if alive == stop - head:
         return head
-    at = stop
+    position = stop
     for i in range(stop - 1, head - 1, -1):
         if panes[chain[i]] >= oldest:
-            at -= 1
-            chain[at] = chain[i]
-    return at
+            position -= 1
+            chain[position] = chain[i]
+    return position
 
 
 @borrowing_kernel
@@ -136,10 +136,11 @@ def _advance_list(
     p: int, window: StepWindow, records: Ranked, dominators: Ints, chain: Ints, spare: Ints,
     shown: Bools, until: int, stop: int, cursor: Ints, report: Report,
 ) -> bool:  # fmt: skip
-    """Partition p, until all is done (True) or the report is full (False; then call again).
+    """Advance partition p. Return True when all is done, False when the report is full: then call
+    again.
 
-    The report is enlarged by the caller: to exchange its arrays within the loop would count
-    references in every turn.
+    The caller enlarges the report: replacing its arrays within the loop would count references in
+    every turn.
     """
     panes = records.pane
     k, width, only_changes = window.k, window.width, window.only_changes
@@ -177,12 +178,11 @@ def advance_mintopk(
 ) -> tuple[Ints, Ints, Report]:  # fmt: skip
     """Report every window that ends by ``until[p]`` for each partition p, and slide the lists.
 
-    Of the records, the listed ones come first (partition p holds ``listed[p] .. listed[p + 1]``,
-    best first), then the new ones (``arrived[p] .. arrived[p + 1]``, by stage and then best first;
-    see ``StepOperator._stages``). ``dominators``, ``done`` (the last window end already handled)
-    and ``shown`` (whether the last snapshot held anything) are updated in place.
-
-    Returns the kept records as offsets and indices, and the snapshots.
+    The listed records come first (partition p has ``listed[p] .. listed[p + 1]``, best first), then
+    the new ones (``arrived[p] .. arrived[p + 1]``, by stage and then best first; see
+    ``StepOperator._stages``). ``dominators``, ``done`` (the last window end handled) and ``shown``
+    (whether the last snapshot held anything) are updated in place. Returns the kept records as
+    offsets and indices, and the snapshots.
     """
     partitions = len(listed) - 1
     longest = 0

@@ -68,11 +68,11 @@ class Windows(NamedTuple):
 def _offer(
     record: int, end: int, window: StepWindow, records: Ranked, heaps: Ints, sizes: Ints, ends: Ints
 ) -> int:
-    """Offer a record to the windows from ``end`` on that will hold it; return how many of them had
-    none before.
+    """Offer a record to the windows from ``end`` on that will hold it; return how many of them were
+    empty before.
 
-    From the newest window to the oldest: the newest is the easiest to enter (Lemma 4.2), so the
-    first refusal ends the search.
+    The search goes from the newest window to the oldest. The newest is the easiest to enter (Lemma
+    4.2), so the first refusal ends it.
     """
     scores, ties, panes = records
     k, slide, most = window.k, window.slide, len(sizes)

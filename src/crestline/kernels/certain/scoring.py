@@ -1,7 +1,7 @@
-"""What a standing query thinks of a point, and at best of any point in a box.
+"""The score that a standing query gives to a point, and the best score in a box.
 
 Scores are larger for better points, so distances are negative. Sums are added in the order of
-``language.geometry``, pair by pair, so that a score here is the score there to the last bit.
+``language.geometry``, pair by pair, so that scores here and there are equal to the last bit.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from crestline.kernels.jit.tiers import kernel
 from crestline.types import Floats
 
 DISTANCE, WEIGHTED_DISTANCE, WEIGHTED_SUM, COSINE, HAVERSINE = 0, 1, 2, 3, 4
-#: Of the earth, on average, in metres; the same as in ``language.geometry``.
+#: Mean radius of the earth in metres, as in ``language.geometry``.
 _RADIUS = 6_371_008.8
-#: A bound may fall short of a score by rounding; it is raised by this share.
+#: Rounding may leave a bound below a score, so it is raised by this share.
 _ROUNDING = 1e-12
-#: The square of what is smaller is 0, or far from exact.
+#: The squares of smaller numbers are 0, or far from exact.
 VANISHING = 1e-145
 _LARGEST = sys.float_info.max
-#: Degrees from which on doubles are too coarse for a longitude.
+#: Beyond this many degrees, doubles are too coarse for a longitude.
 _FAR = 1e6
 #: Metres by which rounding in sines may shorten a distance on earth.
 _SLACK = 1.0
@@ -29,7 +29,7 @@ _SLACK = 1.0
 
 @kernel
 def _total(terms: Floats) -> float:
-    """The sum of the terms, which are used up."""
+    """Return the sum of the terms, which are overwritten."""
     count = len(terms)
     while count > 1:
         pairs = count // 2
@@ -44,7 +44,7 @@ def _total(terms: Floats) -> float:
 
 @kernel
 def _haversine(latitude: float, longitude: float, latitude0: float, longitude0: float) -> float:
-    """The great-circle distance, negative, of two points given in degrees."""
+    """Return the great-circle distance, negative, of two points given in degrees."""
     here, there = np.radians(latitude), np.radians(latitude0)
     along = np.sin((here - there) / 2.0)
     across = np.sin((np.radians(longitude) - np.radians(longitude0)) / 2.0)
@@ -56,8 +56,8 @@ def _haversine(latitude: float, longitude: float, latitude0: float, longitude0: 
 def _nearest_on_earth(
     latitude: float, longitude: float, south: float, north: float, west: float, east: float
 ) -> float:
-    """No point between these latitudes and longitudes is nearer than this. Open sides, and what
-    is not on the earth or has been around it too often, count as near."""
+    """Return a bound: no point between these latitudes and longitudes is nearer. Infinite sides,
+    and coordinates that are not on the earth, count as near."""
     if not (south >= -90.0 and north <= 90.0 and abs(longitude) <= _FAR):
         return 0.0
     if not (west >= -_FAR and east <= _FAR):
@@ -79,11 +79,11 @@ def score_of(
     kind: int, point: Floats, weight: Floats, length: float, q: int, points: Floats, row: int,
     terms: Floats,
 ) -> float:  # fmt: skip
-    """What query q, which computes ``kind`` with its row of ``point`` (or vector, of that
-    ``length``) and ``weight``, thinks of a row of ``points``. ``terms`` is room.
+    """Return the score that query q gives to a row of ``points``; NaN if it has none.
 
-    NaN if there is no score: a vector of length 0 has no direction. Single elements are read, since
-    a view of a row would cost more than the score.
+    The query computes ``kind`` with its row of ``point`` (or vector, of that ``length``) and of
+    ``weight``. ``terms`` is scratch room. A vector of length 0 has no direction, and no score.
+    Elements are read one by one, since a view of a row would cost more than the score.
     """
     dimensions = points.shape[1]
     if kind == DISTANCE:
@@ -118,13 +118,13 @@ def score_of(
 def best_in_box(
     kind: int, point: Floats, weight: Floats, length: float, q: int, low: Floats, high: Floats
 ) -> float:
-    """No point with ``low <= x <= high`` scores better than this; sides may be infinite."""
+    """Return a bound: no point with ``low <= x <= high`` scores better; sides may be infinite."""
     if kind in (DISTANCE, WEIGHTED_DISTANCE):
         total = 0.0
         for i in range(len(low)):
             apart = max(low[i] - point[q, i], point[q, i] - high[i], 0.0)
             total += apart * apart * (weight[q, i] if kind == WEIGHTED_DISTANCE else 1.0)
-        # Added in another order, what is infinite here may just not be there.
+        # The sum may overflow here and not in the order of the score.
         return float(-np.sqrt(min(total, _LARGEST)) * (1.0 - _ROUNDING))
     if kind == WEIGHTED_SUM:
         total, size = 0.0, 0.0

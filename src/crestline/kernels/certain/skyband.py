@@ -19,12 +19,12 @@ K, WIDTH, SLIDE, SINCE, LIMIT, CHANGES = range(6)
 COLUMNS = 6
 #: A band is thinned when it has doubled, but not below this size.
 _THIN_AT_LEAST = 1024
-#: Between calls it is when it has grown by a quarter and this.
+#: Between calls it is thinned when it has grown by a quarter and this.
 SLACK = 16
 
 
 class Queries(NamedTuple):
-    """What the queries of a band ask for."""
+    """The queries of a band."""
 
     #: A row for each query.
     rows: Ints
@@ -37,7 +37,7 @@ class Queries(NamedTuple):
 
 
 class BandState(NamedTuple):
-    """What is known of each partition of a band."""
+    """The state of each partition of a band."""
 
     #: The last window end handled.
     done: Ints
@@ -59,7 +59,8 @@ class Chain(NamedTuple):
 
 
 class LastShown(NamedTuple):
-    """By query: whether it is known which record it shows last, and that record's rank."""
+    """By query: whether the last record that it shows is known, and the score and tie of that
+    record."""
 
     known: Bools
     score: Floats
@@ -68,7 +69,7 @@ class LastShown(NamedTuple):
 
 @kernel
 def _next_due(queries: Queries, a: int, after: int) -> int:
-    """The first end of the query's windows beyond ``after``."""
+    """Return the first end of the query's windows after ``after``."""
     moments_from, moments = queries.moments_from, queries.moments
     slide = queries.rows[a, SLIDE]
     if slide > 0:
@@ -90,7 +91,7 @@ def _insert(
 ) -> int:  # fmt: skip
     """Merge the records ``first .. last`` of the newest pane, best first; return the new tail.
 
-    What ranks behind a new record has one dominator more.
+    Every record behind a new one gets one more dominator.
     """
     j = tail - 1
     for new in range(last - 1, first - 1, -1):
@@ -106,7 +107,7 @@ def _insert(
 
 @kernel
 def _drop_dominated(chain: Ints, at: Ints, key: Floats, dominators: Ints, tail: int, k: int) -> int:
-    """Drop what has k dominators or more; return the new tail."""
+    """Drop records with k dominators or more; return the new tail."""
     kept = 0
     for j in range(tail):
         chain[kept], at[kept] = chain[j], at[j]
@@ -117,10 +118,11 @@ def _drop_dominated(chain: Ints, at: Ints, key: Floats, dominators: Ints, tail: 
 
 @kernel
 def _young(chain: Ints, at: Ints, tail: int, lower: int, wanted: int, out: Ints) -> int:
-    """Write down the first ``wanted`` records of pane ``lower`` or later; how many there are.
+    """Write down the first ``wanted`` records of pane ``lower`` or later; return how many there
+    are.
 
-    Whether a record is young enough is anybody's guess, also to the processor: so each is written,
-    and stays if the next one is not written over it.
+    The processor cannot predict which records are young enough. So each is written, and the next
+    one overwrites it unless it stays.
     """
     count = 0
     for j in range(tail):
@@ -133,7 +135,8 @@ def _young(chain: Ints, at: Ints, tail: int, lower: int, wanted: int, out: Ints)
 
 @kernel
 def _needed(classes: Ints, c: int, stairs: Ints, stage: int, done: int, pane: int) -> int:
-    """The largest k of a query of the class that has a window to come with records of the stage.
+    """Return the largest k among the queries of a class that have a later window with records of
+    the stage.
 
     The last of these windows ends ``stairs[0]`` slides after the stage; ``stairs[1]`` is the
     largest k of the queries that reach at least as far.
@@ -154,12 +157,12 @@ def _thin(
     chain: Ints, at: Ints, key: Floats, dominators: Ints, tail: int, done: int, classes: Ints,
     stairs: Ints,
 ) -> int:  # fmt: skip
-    """Drop what no query can report any more in windows that end after ``done``; return the new
+    """Drop records that no query can report in windows that end after ``done``; return the new
     tail.
 
-    Queries of a class have the same slide, and their windows begin at the same distance from its
-    multiples. To them the records of a *stage* arrive between the same two ends and expire
-    together, so that each better record of the same stage or of a later one stands before.
+    The queries of a class have the same slide, and their windows begin at the same distance from
+    its multiples. For them, the records of a *stage* arrive between the same two ends and expire
+    together. So each better record of the same stage or a later one ranks before.
     """
     keep = np.zeros(tail, np.bool_)
     for c in range(len(classes)):
@@ -172,7 +175,7 @@ def _thin(
         first, last = NEVER, LONG_AGO
         for j in range(tail):
             first, last = min(first, (at[j] + phase) // slide), max(last, (at[j] + phase) // slide)
-        # How many of the betters are of each stage or a later one: a Fenwick tree over the stages.
+        # Counts better records by stage: a Fenwick tree over the stages.
         later = np.zeros(max(0, last - first) + 2, np.int64)
         for j in range(tail):
             stage = (at[j] + phase) // slide
@@ -196,7 +199,7 @@ def _thin(
 
 @kernel
 def _earliest_due(rows: Ints, due: Ints) -> int:
-    """The first of the moments at which queries are due."""
+    """Return the first moment at which a query is due."""
     earliest = NEVER
     for a in range(len(rows)):
         if due[a] <= rows[a, LIMIT]:
@@ -208,7 +211,7 @@ def _earliest_due(rows: Ints, due: Ints) -> int:
 def _mark_outdated(
     rows: Ints, first: int, base: int, records: Ranked, last: LastShown, state: BandState
 ) -> None:
-    """Note the queries for changes whose answer the best new record of a pane may enter."""
+    """Mark the queries for changes whose answer the best new record of a pane may enter."""
     score, tie = records.score[first], records.tie[first]
     for a in range(len(rows)):
         if rows[a, CHANGES] > 0 and (
@@ -225,8 +228,8 @@ def _answer(
     a: int, p: int, end: int, rows: Ints, chain: Chain, tail: int, newest: int, records: Ranked,
     last: LastShown, state: BandState, report: Report,
 ) -> int:  # fmt: skip
-    """Report the answer of query a at ``end``, if it is to be reported, for which there is room; by
-    how many the number of queries for changes that show anything has grown."""
+    """Report the answer of query a at ``end`` if it is due; there is room. Return by how much the
+    number of queries for changes that show anything has grown."""
     wanted, entry = rows[a, K], p * len(rows) + a
     lower = max(end - rows[a, WIDTH], rows[a, SINCE])
     changes = rows[a, CHANGES] > 0
@@ -259,8 +262,9 @@ def advance_skyband(
 ) -> tuple[Ints, Ints, Ints, Report]:  # fmt: skip
     """Report every window of every query that ends by ``until[p]``, for each partition p.
 
-    Records as in ``advance_mintopk``; ``dominated`` are the numbers of dominators of the listed
-    ones. Returns the kept records as offsets, indices and numbers of dominators, and the snapshots.
+    Records are as in ``advance_mintopk``; ``dominated`` holds the numbers of dominators of the
+    listed ones. Returns the kept records as offsets, indices and numbers of dominators, and the
+    snapshots.
     """
     rows = queries.rows
     scores, ties, panes = records
@@ -338,7 +342,7 @@ def advance_skyband(
                     tail = size[p] = compacted = _thin(
                         chain, at, key, dominators, tail, end - 1, queries.classes, queries.stairs
                     )
-            if over:  # what is left is of panes before windows that end later
+            if over:  # the remaining records are of panes before the windows that end later
                 break
             report = roomy(report, count, most_rows)
             for a in range(count):

@@ -1,8 +1,8 @@
 """The grid over standing queries; see ``kernels.certain.standing``.
 
-Each cell has the queries that a point of the cell may still reach. When a query's threshold falls,
-it is entered into more cells at once; when it rises, cells are given up only when they are far too
-many.
+Each cell lists the queries that a point of the cell may still reach. When the threshold of a query
+falls, the query enters more cells at once. When it rises, the query leaves cells only when it is in
+far too many.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ def cell_of(edges: Floats, points: Floats, row: int) -> int:
 def _reach_of(
     table: Ints, point: Floats, weight: Floats, edges: Floats, q: int, i: int, threshold: float
 ) -> tuple[int, int]:
-    """The first and last slice of dimension i in which a point may have a score from ``threshold``
-    on; for distances, a radius around the query."""
+    """Return the first and the last slice of dimension i in which a point may score ``threshold``
+    or more; for distances, those within a radius of the query."""
     everything = 0, edges.shape[1]
     kind = table[q, KIND]
     if threshold == -np.inf or kind not in (DISTANCE, WEIGHTED_DISTANCE):
@@ -69,7 +69,7 @@ def _reach_of(
     factor = weight[q, i] if kind == WEIGHTED_DISTANCE else 1.0
     if factor == 0.0:
         return everything
-    # Squares of what is small vanish: who is that near may still score the threshold.
+    # Squares of small numbers vanish: a point that near may still score the threshold.
     radius = (max(0.0, -threshold) + VANISHING) / np.sqrt(factor) * (1.0 + 1e-12) + VANISHING
     return _slice_of(edges, i, point[q, i] - radius), _slice_of(edges, i, point[q, i] + radius)
 
@@ -78,13 +78,13 @@ def _reach_of(
 def cover(
     queries: Queries, grid: Grid, q: int, threshold: float, give_up: bool, low: Floats, high: Floats
 ) -> None:
-    """Enter the query into every cell that may hold a point with a score from ``threshold`` on,
-    and with ``give_up`` into no other. ``low`` and ``high`` are room for a point."""
+    """Enter the query into every cell that may hold a point with a score of ``threshold`` or more;
+    with ``give_up``, take it out of all others. ``low`` and ``high`` are room for a point."""
     table, values, point, weight = queries
     edges, count, members, entered, reach = grid
     values[q, COVERED] = threshold
     dimensions, last_slice = len(low), edges.shape[1]
-    # The block of cells that may be concerned, and the place in it, slice by slice.
+    # The block of cells that may be reached, and the position in it, slice by slice.
     first = np.empty(dimensions, np.int64)
     last = np.empty(dimensions, np.int64)
     for i in range(dimensions):
@@ -137,8 +137,8 @@ def leave_cell(count: Ints, members: Ints, entered: Bools, cell: int, q: int) ->
 def threshold_of(
     table: Ints, values: Floats, filter_score: Floats, q: int, band: int, filter: int
 ) -> float:
-    """The score below which a record cannot matter to the query now: PA's threshold, or the k-th
-    score of the filter, which decides on both attempts."""
+    """Return the score below which a record cannot matter to the query now: PA's threshold, or the
+    k-th score of the filter, which decides both times that a record is offered."""
     if filter == NO_FILTER:
         return float(values[q, BAND_LIMIT]) if band == PROBABLE else -np.inf
     k = table[q, K]
@@ -152,11 +152,11 @@ def wish_of(
     table: Ints, values: Floats, band_score: Floats, filter_score: Floats, q: int, band: int,
     filter: int,
 ) -> tuple[float, float]:  # fmt: skip
-    """The threshold that cells are entered for, some way below the one that is needed, and the best
-    score in the list: so that the grid is not busy with every loss."""
+    """Return the threshold to enter cells for, somewhat below the needed one, so that not every
+    loss changes the grid; and the best score in the list."""
     threshold = threshold_of(table, values, filter_score, q, band, filter)
     if filter == PROBABLE and threshold > -np.inf:
-        # What fills the filter's candidates too.
+        # Low enough to fill the candidates of the filter too.
         best = filter_score[table[q, FILTER + START]]
         return min(threshold, values[q, FILTER_LIMIT]), best
     if filter == NO_FILTER and threshold > -np.inf:

@@ -33,13 +33,15 @@ from crestline.types import Floats, Ints
 def place(
     table: Ints, of: int, scores: Floats, ints: Ints, q: int, score: float, number: int
 ) -> int:
-    """How many records of the list rank before such a record."""
+    """Count the records of the list that rank before such a record."""
     start = table[q, of + START]
     low, high = 0, table[q, of + SIZE]
     while low < high:
         middle = (low + high) >> 1
-        at = start + middle
-        if scores[at] > score or (scores[at] == score and ints[NUMBER, at] > number):
+        position = start + middle
+        if scores[position] > score or (
+            scores[position] == score and ints[NUMBER, position] > number
+        ):
             low = middle + 1
         else:
             high = middle
@@ -52,50 +54,50 @@ def put(
     born: int, rows: int,
 ) -> None:  # fmt: skip
     """``rows`` of the integers are in use."""
-    at = table[q, of + START] + rank
+    position = table[q, of + START] + rank
     end = table[q, of + START] + table[q, of + SIZE]
-    for i in range(end, at, -1):
+    for i in range(end, position, -1):
         scores[i] = scores[i - 1]
     for row in range(rows):
-        for i in range(end, at, -1):
+        for i in range(end, position, -1):
             ints[row, i] = ints[row, i - 1]
-    scores[at], ints[NUMBER, at] = score, number
+    scores[position], ints[NUMBER, position] = score, number
     if rows > BORN:
-        ints[BORN, at] = born
+        ints[BORN, position] = born
     if rows > DOMINATORS:
-        ints[DOMINATORS, at] = 0
+        ints[DOMINATORS, position] = 0
     table[q, of + SIZE] += 1
 
 
 @kernel
 def take(table: Ints, of: int, scores: Floats, ints: Ints, q: int, rank: int, rows: int) -> None:
     table[q, of + SIZE] -= 1
-    at = table[q, of + START] + rank
+    position = table[q, of + START] + rank
     end = table[q, of + START] + table[q, of + SIZE]
-    for i in range(at, end):
+    for i in range(position, end):
         scores[i] = scores[i + 1]
     for row in range(rows):
-        for i in range(at, end):
+        for i in range(position, end):
             ints[row, i] = ints[row, i + 1]
 
 
 @kernel
-def _keep(scores: Floats, ints: Ints, at: int, to: int, rows: int) -> None:
-    scores[to] = scores[at]
+def _keep(scores: Floats, ints: Ints, source: int, target: int, rows: int) -> None:
+    scores[target] = scores[source]
     for row in range(rows):
-        ints[row, to] = ints[row, at]
+        ints[row, target] = ints[row, source]
 
 
 @kernel
 def _drop_dominated_by(table: Ints, of: int, scores: Floats, ints: Ints, q: int, rank: int) -> None:
     """Strict: count the record at ``rank`` as a dominator, and what dominates it."""
     start, size, k = table[q, of + START], table[q, of + SIZE], table[q, K]
-    at = start + rank
-    number = ints[NUMBER, at]
-    for i in range(start, at):
-        ints[DOMINATORS, at] += ints[NUMBER, i] > number
-    stay = at if ints[DOMINATORS, at] >= k else at + 1
-    for i in range(at + 1, start + size):
+    position = start + rank
+    number = ints[NUMBER, position]
+    for i in range(start, position):
+        ints[DOMINATORS, position] += ints[NUMBER, i] > number
+    stay = position if ints[DOMINATORS, position] >= k else position + 1
+    for i in range(position + 1, start + size):
         ints[DOMINATORS, i] += ints[NUMBER, i] < number
         if ints[DOMINATORS, i] < k:
             if stay < i:
@@ -108,7 +110,7 @@ def _drop_dominated_by(table: Ints, of: int, scores: Floats, ints: Ints, q: int,
 def _prune(
     table: Ints, of: int, scores: Floats, ints: Ints, q: int, rows: int, latest: Ints
 ) -> None:
-    """Relaxed: drop what k later records that rank before it dominate."""
+    """Relaxed: drop records that k later ones, which rank before them, dominate."""
     start, size = table[q, of + START], table[q, of + SIZE]
     first = min(table[q, K], size)
     for i in range(first):
@@ -129,7 +131,7 @@ def tidy(
     table: Ints, values: Floats, of: int, scores: Floats, ints: Ints, q: int, kind: int, rank: int,
     gamma: float, most: int, rows: int, latest: Ints,
 ) -> None:  # fmt: skip
-    """After a record was put at ``rank``: drop what the kind of list drops."""
+    """After a record was put at ``rank``: drop what this kind of list drops."""
     limit = BAND_LIMIT if of == BAND else FILTER_LIMIT
     k = table[q, K]
     if kind == STRICT:

@@ -21,7 +21,7 @@ from crestline.types import Ints
 
 @kernel
 def _push(heaps: Ints, which: int, size: int, due: int, q: int) -> int:
-    """A heap holds pairs (due, query), the least due first; returns the new size."""
+    """Push a pair (due, query) onto a heap with the least due first; return the new size."""
     child = size
     while child > 0:
         parent = (child - 1) >> 1
@@ -56,8 +56,8 @@ def pop(heaps: Ints, which: int, size: int) -> int:
 
 @kernel
 def _schedule(table: Ints, q: int, heaps: Ints, sizes: Ints) -> None:
-    """Note when the query's band loses a record next. Notes that have become wrong stay until they
-    come up; if they are too many, all are written again."""
+    """Note when the band of the query loses a record next. Outdated notes stay until they come up;
+    if there are too many, all notes are written again."""
     if table[q, OLDEST] == NEVER:
         return
     which = table[q, TIMED]
@@ -74,7 +74,8 @@ def _schedule(table: Ints, q: int, heaps: Ints, sizes: Ints) -> None:
 
 @kernel
 def note_oldest(table: Ints, ints: Ints, q: int, kind: int, heaps: Ints, sizes: Ints) -> None:
-    """The first of the records that matter when they expire: the answer's; all, if probable."""
+    """Note the first expiry that matters: among the answer's records or, in a probable band, among
+    all."""
     start, watched = table[q, BAND + START], table[q, BAND + SIZE]
     if kind != PROBABLE:
         watched = min(watched, table[q, K])

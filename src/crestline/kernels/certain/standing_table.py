@@ -1,4 +1,4 @@
-"""What kernels know of many standing queries; see ``kernels.certain.standing``.
+"""The state of many standing queries, as kernels see it; see ``kernels.certain.standing``.
 
 Kernels take the named tuples below and unpack what they need once, at entry.
 """
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from crestline.types import Bools, Floats, Ints
 
-#: Why ``take_records`` came back: all taken, or no room in a band, a filter or the report.
+#: Why ``take_records`` returned: all taken, or no room in a band, a filter or the report.
 FINISHED, BAND_FULL, FILTER_FULL, REPORT_FULL = range(4)
 #: The kind of a filter that is not there.
 NO_FILTER = -1
@@ -34,7 +34,7 @@ HEAD, TOUCHED = range(2)
 
 
 class Algorithm(NamedTuple):
-    """What is the same for all queries."""
+    """Settings that all queries share."""
 
     #: Kinds of lists; see ``kernels.certain.bands``.
     band: int
@@ -44,7 +44,7 @@ class Algorithm(NamedTuple):
     filter_rows: int
     gamma: float
     additional: int
-    #: How many records the buffer holds, and of how long a time.
+    #: The most records in the buffer, and the longest time that it spans.
     most: int
     span: int
 
@@ -89,7 +89,7 @@ class Buffer(NamedTuple):
 
 
 class TimeOrder(NamedTuple):
-    """What expires next: a heap for the queries that count records, and one for those on time."""
+    """The next expiries: a heap for the queries that count records, and one for those on time."""
 
     heaps: Ints
     sizes: Ints
@@ -103,7 +103,7 @@ class Changes(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """All that is known of standing queries."""
+    """The state of all standing queries."""
 
     queries: Queries
     band: Lists

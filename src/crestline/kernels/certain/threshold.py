@@ -1,7 +1,7 @@
-"""PA's threshold as a gate: which records get into a probable band at all.
+"""PA's threshold as a gate: which records enter a probable band at all.
 
-The gate plays through what the band does with the scores alone, so that a record without a chance
-is passed over with one comparison and never copied. See ``crestline.certain.pa``.
+The gate repeats the steps of the band with scores alone. So a record without a chance costs one
+comparison and is never copied. See ``crestline.certain.pa``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from crestline.types import Floats, Ints
 
 
 class GateRule(NamedTuple):
-    """The band that a gate stands before: its k, its window, its candidates."""
+    """The band behind a gate: its k, its window, its candidates."""
 
     k: int
     width: int
@@ -50,20 +50,20 @@ def _pass_gate(
     oldest = NEVER
     for i in range(size):
         oldest = min(oldest, born[i])
-    at = start
+    position = start
     step_until = start
-    while at < stop:
-        if at >= step_until:
+    while position < stop:
+        if position >= step_until:
             while (
-                at + BLOCK <= stop
-                and birth(ats, first_at, at + BLOCK - 1) - width < oldest
-                and not reach(scores[at : at + BLOCK], threshold)
+                position + BLOCK <= stop
+                and birth(ats, first_at, position + BLOCK - 1) - width < oldest
+                and not reach(scores[position : position + BLOCK], threshold)
             ):
-                at += BLOCK
-            if at == stop:
+                position += BLOCK
+            if position == stop:
                 break
-            step_until = at + BLOCK
-        now, score = birth(ats, first_at, at), scores[at]
+            step_until = position + BLOCK
+        now, score = birth(ats, first_at, position), scores[position]
         if oldest <= now - width:
             stay, listed_before = 0, size
             oldest = NEVER
@@ -72,7 +72,7 @@ def _pass_gate(
                     listed[stay], born[stay] = listed[i], born[i]
                     oldest = min(oldest, born[i])
                     stay += 1
-            # One loss after the other, as in the band.
+            # Handle losses one after the other, as in the band.
             for left in range(listed_before - 1, stay - 1, -1):
                 size = stay
                 if size < 2:
@@ -98,12 +98,12 @@ def _pass_gate(
                         oldest = min(oldest, born[i])
             if size - k >= limit + additional:
                 threshold = listed[size - 1]
-            out[count] = at
+            out[count] = position
             count += 1
-        at += 1
+        position += 1
         if count == len(out):
             break
-    return size, threshold, at, count
+    return size, threshold, position, count
 
 
 @kernel
@@ -134,11 +134,11 @@ def gate_arrivals(
         size = lists.start[p + 1] - lists.start[p]
         put(listed, 0, lists.score, lists.start[p], size)
         put(born, 0, lists.born, lists.start[p], size)
-        at = start[p]
-        while at < start[p + 1]:
-            size, thresholds[p], at, count = _pass_gate(
-                rule, scores, ats, first_at, at, start[p + 1], listed, born, size, thresholds[p],
-                out, count,
+        position = start[p]
+        while position < start[p + 1]:
+            size, thresholds[p], position, count = _pass_gate(
+                rule, scores, ats, first_at, position, start[p + 1], listed, born, size,
+                thresholds[p], out, count,
             )  # fmt: skip
             out = room_for(out, count, len(out) // 2)
         put(kept_score, filled, listed, 0, size)

@@ -15,11 +15,11 @@ def ascending(keys: Floats | Ints) -> Ints:
     order, other = np.empty(count, np.int64), np.empty(count, np.int64)
     for start in range(0, count, 16):  # short runs by insertion
         for j in range(start, min(start + 16, count)):
-            at = j
-            while at > start and keys[order[at - 1]] > keys[j]:
-                order[at] = order[at - 1]
-                at -= 1
-            order[at] = j
+            position = j
+            while position > start and keys[order[position - 1]] > keys[j]:
+                order[position] = order[position - 1]
+                position -= 1
+            order[position] = j
     width = 16
     while width < count:
         for start in range(0, count, 2 * width):
@@ -40,7 +40,7 @@ def ascending(keys: Floats | Ints) -> Ints:
 
 @kernel
 def put_ascending(numbers: Ints, count: int, into: Ints) -> None:
-    """Write so many numbers into another array, in their order."""
+    """Write this many numbers into another array, in ascending order."""
     order = ascending(numbers[:count])
     for j in range(count):
         into[j] = numbers[order[j]]

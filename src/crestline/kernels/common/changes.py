@@ -13,11 +13,11 @@ LEAVE, MOVE, ENTER = 0, 1, 2
 
 @kernel
 def _write(
-    table: Ints, filled: int, at: int, p: int, change: int, rank: int, previous: int, id: int
+    table: Ints, filled: int, moment: int, p: int, change: int, rank: int, previous: int, id: int
 ) -> Ints:
     if filled == table.shape[1]:
         table = _wider(table)
-    table[0, filled] = at
+    table[0, filled] = moment
     table[1, filled] = p
     table[2, filled] = change
     table[3, filled] = rank
@@ -31,9 +31,9 @@ def _wider(table: Ints) -> Ints:
     """The table with room for twice as many columns."""
     wider = np.empty((6, 2 * table.shape[1]), np.int64)
     for row in range(6):
-        known, more = table[row], wider[row]
-        for j in range(len(known)):
-            more[j] = known[j]
+        former, longer = table[row], wider[row]
+        for j in range(len(former)):
+            longer[j] = former[j]
     return wider
 
 
@@ -42,9 +42,9 @@ def _filled(table: Ints, filled: int) -> Ints:
     """The columns that were written."""
     written = np.empty((6, filled), np.int64)
     for row in range(6):
-        known, part = table[row], written[row]
+        column, part = table[row], written[row]
         for j in range(filled):
-            part[j] = known[j]
+            part[j] = column[j]
     return written
 
 
@@ -77,13 +77,13 @@ def diff_snapshots(
         before = shown[shown_from[p] : shown_from[p + 1]]
         while at_snapshot < len(partition) and partition[at_snapshot] == p:
             now = id[offset[at_snapshot] : offset[at_snapshot + 1]]
-            at = end[at_snapshot]
+            moment = end[at_snapshot]
             at_snapshot += 1
             for i in range(len(now)):
                 rank_of[now[i]] = i + 1
             for i in range(len(before)):
                 if rank_of[before[i]] == 0:
-                    table = _write(table, filled, at, p, LEAVE, 0, i + 1, before[i])
+                    table = _write(table, filled, moment, p, LEAVE, 0, i + 1, before[i])
                     filled += 1
             for i in range(len(now)):
                 rank_of[now[i]] = 0
@@ -93,7 +93,7 @@ def diff_snapshots(
                 previous = rank_of[now[i]]
                 if previous != i + 1:
                     change = ENTER if previous == 0 else MOVE
-                    table = _write(table, filled, at, p, change, i + 1, previous, now[i])
+                    table = _write(table, filled, moment, p, change, i + 1, previous, now[i])
                     filled += 1
             for i in range(len(before)):
                 rank_of[before[i]] = 0
@@ -115,16 +115,18 @@ def diff_uncertain_snapshots(
     probability: Floats,
     first: Ints,
 ) -> tuple[Ints, Ints, Ints]:
-    """As ``diff_snapshots``, where a record may stand several times in a snapshot and comes with a
-    probability: the n-th time that it stands there is followed to the n-th time in the next, and a
-    probability that changed is a move even if the rank stayed.
+    """As ``diff_snapshots``, for snapshots that may hold a record several times, with
+    probabilities.
 
-    ``id`` and ``probability`` are of all *entries*: first those that are shown, partition after
-    partition, then those of the snapshots, in which ``offset`` says where each begins. ``first`` is
+    The n-th entry of a record is compared with its n-th entry in the next snapshot. A changed
+    probability is a move, even if the rank is the same.
+
+    ``id`` and ``probability`` are those of all *entries*: first the shown ones, partition after
+    partition, then those of the snapshots, where ``offset`` gives the start of each. ``first`` is
     zeroed room for every id.
 
     Returns columns of (at, partition, change, rank, previous rank, entry), and what is shown now:
-    where each partition's begins, and the entries.
+    the start of each partition, and the entries.
     """
     partitions = len(shown_from) - 1
     table = np.empty((6, 1024), np.int64)
@@ -138,7 +140,7 @@ def diff_uncertain_snapshots(
         low, high = shown_from[p], shown_from[p + 1]
         while at_snapshot < len(partition) and partition[at_snapshot] == p:
             start, stop = offset[at_snapshot], offset[at_snapshot + 1]
-            at = end[at_snapshot]
+            moment = end[at_snapshot]
             at_snapshot += 1
             for entry in range(high - 1, low - 1, -1):
                 following[entry] = first[id[entry]]
@@ -150,12 +152,12 @@ def diff_uncertain_snapshots(
                     first[id[entry]] = following[match]
                     previous, change = match - low + 1, MOVE
                 if previous != rank or probability[match] != probability[entry]:
-                    table = _write(table, filled, at, p, change, rank, previous, entry)
+                    table = _write(table, filled, moment, p, change, rank, previous, entry)
                     filled += 1
             for entry in range(low, high):
-                # What was not followed still waits; the first of several is asked before it goes.
+                # Entries that were not matched have left; the first of several leaves first.
                 if first[id[entry]] == entry + 1:
-                    table = _write(table, filled, at, p, LEAVE, 0, entry - low + 1, entry)
+                    table = _write(table, filled, moment, p, LEAVE, 0, entry - low + 1, entry)
                     filled += 1
                     first[id[entry]] = following[entry]
             low, high = start, stop

@@ -1,7 +1,7 @@
-"""Texts as numbers: two halves of a key that is equal for equal texts only, and how they begin.
+"""Texts as numbers: a key that is equal only for equal texts, and the beginning of the text.
 
-The key is a hash of 128 bits: that two of a billion texts have the same one has a probability of
-about 10 ** -21.
+The key is a hash of 128 bits, in two halves. The probability that two of a billion texts have the
+same key is about 10 ** -21.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ def text_keys(offsets: Ints, data: Bytes) -> tuple[Ints, Ints, Ints]:
 
 
 @kernel
-def moment_order(at: Ints, high: Ints, low: Ints, stream: Ints, value: Floats) -> Ints:
+def moment_order(time: Ints, high: Ints, low: Ints, stream: Ints, value: Floats) -> Ints:
     """Return the indices that sort the observations of each moment by object, stream and value,
     larger values first; times must be ascending."""
-    order = np.arange(len(at))
+    order = np.arange(len(time))
     start = 0
-    while start < len(at):
+    while start < len(time):
         stop = start + 1
-        while stop < len(at) and at[stop] == at[start]:
+        while stop < len(time) and time[stop] == time[start]:
             stop += 1
         if stop - start > 1:
             _sort(order, start, stop - start, high, low, stream, value)
@@ -80,19 +80,19 @@ def _sort(
 ) -> None:
     """Heap sort."""
     for turn in range(size // 2 + size - 1):
-        limit, at = size, size // 2 - 1 - turn
-        if at < 0:  # the heap stands: its last goes to the end, again and again
-            limit, at = size // 2 + size - 1 - turn, 0
+        limit, node = size, size // 2 - 1 - turn
+        if node < 0:  # the heap stands: its last goes to the end, again and again
+            limit, node = size // 2 + size - 1 - turn, 0
             order[start], order[start + limit] = order[start + limit], order[start]
         while True:
-            child = 2 * at + 1
+            child = 2 * node + 1
             if child >= limit:
                 break
-            a, b = order[start + child], order[start + at]
+            a, b = order[start + child], order[start + node]
             if child + 1 < limit and _after(high, low, stream, value, order[start + child + 1], a):
                 child += 1
                 a = order[start + child]
             if not _after(high, low, stream, value, a, b):
                 break
-            order[start + child], order[start + at] = b, a
-            at = child
+            order[start + child], order[start + node] = b, a
+            node = child

@@ -77,17 +77,17 @@ def pane_starts(times: Ints, length: int) -> Ints:
     n = len(times)
     starts = np.empty(64, np.int64)
     count = 0
-    at = 0
-    while at < n:
+    position = 0
+    while position < n:
         if count + 2 > len(starts):
             larger = np.empty(2 * len(starts), np.int64)
             put(larger, 0, starts, 0, count)
             starts = larger
-        starts[count] = at
+        starts[count] = position
         count += 1
-        following = (times[at] // length + 1) * length
+        following = (times[position] // length + 1) * length
         step = 1  # gallop: a pane of one record must not cost a bisection of the whole
-        low = at
+        low = position
         while low + step < n and times[low + step] < following:
             low += step
             step *= 2
@@ -99,6 +99,6 @@ def pane_starts(times: Ints, length: int) -> Ints:
                 low = middle + 1
             else:
                 high = middle
-        at = low
+        position = low
     starts[count] = n
     return starts[: count + 1].copy()

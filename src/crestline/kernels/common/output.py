@@ -85,10 +85,10 @@ def roomy(report: Report, snapshots: int, records: int) -> Report:
 def add_head(report: Report, partition: int, end: int, query: int, count: int) -> int:
     """Begin a snapshot, for which there is room; return the index of its first record."""
     heads, filled = report.heads, report.filled
-    at, first = filled[SNAPSHOTS], filled[RECORDS]
-    heads[PARTITION, at], heads[END, at] = partition, end
-    heads[COUNT, at], heads[QUERY, at] = count, query
-    filled[SNAPSHOTS] = at + 1
+    snapshot, first = filled[SNAPSHOTS], filled[RECORDS]
+    heads[PARTITION, snapshot], heads[END, snapshot] = partition, end
+    heads[COUNT, snapshot], heads[QUERY, snapshot] = count, query
+    filled[SNAPSHOTS] = snapshot + 1
     filled[RECORDS] = first + count
     return int(first)
 
@@ -99,8 +99,8 @@ def add_snapshot(
 ) -> Report:
     """Add the snapshot of the ``count`` records of ``source`` from ``first`` on."""
     report = roomy(report, 1, count)
-    at = add_head(report, partition, end, 0, count)
-    put(report.records, at, source, first, count)
+    position = add_head(report, partition, end, 0, count)
+    put(report.records, position, source, first, count)
     return report
 
 

@@ -83,19 +83,19 @@ def _gather(
     full = len(values) - _BLOCK
     threshold, lost = floor, -np.inf
     count = 0
-    at = begin
-    while at < end:
-        block = scores[at : min(at + _BLOCK, end)]
+    position = begin
+    while position < end:
+        block = scores[position : min(position + _BLOCK, end)]
         if _reaches(block, threshold):
             for i in range(len(block)):
                 if block[i] >= threshold:
                     values[count] = block[i]
-                    where[count] = at + i
+                    where[count] = position + i
                     count += 1
             if count > full:
                 threshold, lost = _cut(values, where, count, k, lost)
                 count = k
-        at += _BLOCK
+        position += _BLOCK
     return count, lost
 
 

@@ -18,12 +18,12 @@ def sort_records(records: Ints, count: int, spare: Ints, scores: Floats, ties: I
         for low in range(0, count, 2 * width):
             middle, high = min(low + width, count), min(low + 2 * width, count)
             a, b = low, middle
-            for at in range(low, high):
+            for position in range(low, high):
                 if b >= high or (a < middle and not before(scores, ties, records[b], records[a])):
-                    spare[at] = records[a]
+                    spare[position] = records[a]
                     a += 1
                 else:
-                    spare[at] = records[b]
+                    spare[position] = records[b]
                     b += 1
         put(records, 0, spare, 0, count)
         width *= 2
@@ -31,7 +31,7 @@ def sort_records(records: Ints, count: int, spare: Ints, scores: Floats, ties: I
 
 @kernel
 def sort_runs(order: Ints, starts: Ints, longest: int, scores: Floats, ties: Ints) -> None:
-    """Sort, in place and best first, each of the runs of ``order`` that is no longer than that."""
+    """Sort in place, best first, each run of ``order`` that is not longer than the limit."""
     spare = np.empty(longest, np.int64)
     for r in range(len(starts) - 1):
         begin, end = starts[r], starts[r + 1]

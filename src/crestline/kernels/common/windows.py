@@ -10,7 +10,7 @@ from crestline.types import Floats, Ints
 
 
 class StepWindow(NamedTuple):
-    """What is asked of a window: the k best of the last ``width`` panes, every ``slide`` panes."""
+    """A window: the k best of the last ``width`` panes, every ``slide`` panes."""
 
     k: int
     width: int
@@ -46,10 +46,9 @@ def first_without(pane: int, width: int, slide: int) -> int:
 def next_end(
     window: StepWindow, panes: Ints, answer: Ints, first: int, last: int, arriving: int, end: int
 ) -> int:
-    """The next window end after ``end`` at which there may be something to report; NEVER, if there
-    is none.
+    """Return the next window end after ``end`` with something to report; NEVER if there is none.
 
-    ``answer[first:last]`` begins with the answer at ``end``, and is empty if the window is.
+    ``answer[first:last]`` begins with the answer at ``end``; it is empty if the window is empty.
     ``arriving`` is the pane of the next record, or NEVER.
     """
     slide = window.slide

@@ -98,22 +98,22 @@ def _in_order(objects: Records, best: Ints, k: int) -> int:
 def _sort_codes(objects: Records, best: Ints, start: int, size: int) -> None:
     """Sort a run of slots by code, with heap sort: there may be many."""
     for turn in range(size // 2 + size - 1):
-        limit, at = size, size // 2 - 1 - turn
-        if at < 0:  # the heap is built: its largest entry goes to the end, again and again
-            limit, at = size // 2 + size - 1 - turn, 0
+        limit, node = size, size // 2 - 1 - turn
+        if node < 0:  # the heap is built: its largest entry goes to the end, again and again
+            limit, node = size // 2 + size - 1 - turn, 0
             best[start], best[start + limit] = best[start + limit], best[start]
         while True:
-            child = 2 * at + 1
+            child = 2 * node + 1
             if child >= limit:
                 break
             code = objects[best[start + child]].code
             if child + 1 < limit and objects[best[start + child + 1]].code > code:
                 child += 1
                 code = objects[best[start + child]].code
-            if code <= objects[best[start + at]].code:
+            if code <= objects[best[start + node]].code:
                 break
-            best[start + at], best[start + child] = best[start + child], best[start + at]
-            at = child
+            best[start + node], best[start + child] = best[start + child], best[start + node]
+            node = child
 
 
 @borrowing_kernel

@@ -166,9 +166,9 @@ def next_best(heaps: Heaps, which: int, fringe: Ints, waiting: int) -> tuple[int
     waiting -= 1
     # The last entry of the fringe replaces the first and sinks.
     last = fringe[waiting]
-    at = 0
+    node = 0
     while True:
-        child = 2 * at + 1
+        child = 2 * node + 1
         if child >= waiting:
             break
         if child + 1 < waiting and _better(
@@ -177,24 +177,24 @@ def next_best(heaps: Heaps, which: int, fringe: Ints, waiting: int) -> tuple[int
             child += 1
         if not _better(heaps, which, slots[which, fringe[child]], slots[which, last]):
             break
-        fringe[at] = fringe[child]
-        at = child
+        fringe[node] = fringe[child]
+        node = child
     if waiting > 0:
-        fringe[at] = last
+        fringe[node] = last
     if waiting + 2 > len(fringe):
         wider = np.empty(2 * len(fringe), np.int64)
         for j in range(waiting):
             wider[j] = fringe[j]
         fringe = wider
     for below in range(2 * best + 1, min(2 * best + 3, size)):
-        at = waiting
-        while at > 0:
-            parent = (at - 1) >> 1
+        node = waiting
+        while node > 0:
+            parent = (node - 1) >> 1
             if not _better(heaps, which, slots[which, below], slots[which, fringe[parent]]):
                 break
-            fringe[at] = fringe[parent]
-            at = parent
-        fringe[at] = below
+            fringe[node] = fringe[parent]
+            node = parent
+        fringe[node] = below
         waiting += 1
     return slots[which, best], fringe, waiting
 

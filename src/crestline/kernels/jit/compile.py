@@ -73,8 +73,8 @@ class _Cache(NullCache):  # type: ignore[misc]
 class KernelDispatcher(Dispatcher):  # type: ignore[misc]
     """A kernel that never compiles by itself: ``tiers`` decides when.
 
-    numba would compile a kernel once more for each constant that another passes to it: one of ours
-    had twelve versions.
+    numba compiles a kernel once more for each constant that a caller passes to it. One of ours had
+    twelve versions.
     """
 
     targetdescr = cpu_target
@@ -88,8 +88,8 @@ class KernelDispatcher(Dispatcher):  # type: ignore[misc]
 
 
 def dispatcher(kernel: str, function: Callable[..., Any], borrows: bool) -> KernelDispatcher:
-    """What numba makes of a function: empty until it is compiled for some types. In one that only
-    borrows arrays, references are not counted."""
+    """Return what numba makes of a function; it is empty until it is compiled for some types. In a
+    function that only borrows arrays, references are not counted."""
     options = {"nopython": True, "nogil": True, "_nrt": not borrows}
     made = KernelDispatcher(function, targetoptions=options)
     made._cache = _Cache(kernel)
@@ -97,7 +97,7 @@ def dispatcher(kernel: str, function: Callable[..., Any], borrows: bool) -> Kern
 
 
 def callback(kernel: str, function: Callable[..., Any], signature: str) -> tuple[Any, int]:
-    """A function behind a pointer, compiled or loaded, and its address."""
+    """Compile or load a function behind a pointer; return it and its address."""
     made = CFunc(function, normalize_signature(signature), locals={}, options={})
     made._cache = _Cache(kernel)
     made.compile()
@@ -124,22 +124,23 @@ def _type(described: Any) -> Any:
 
 
 def _key(signature: Any) -> Key:
-    """The key of numba's types: as ``signature.key`` names it for values of these types."""
+    """Return the key of numba's types: the same as ``signature.key`` gives for values of these
+    types."""
     return tuple(map(_described, getattr(signature, "args", signature)))
 
 
 @cache
-def _described(kind: Any) -> Any:
-    if isinstance(kind, types.Array):
-        return "array", dtype_key(as_dtype(kind.dtype)), kind.ndim, kind.layout, kind.mutable
-    if isinstance(kind, types.BaseNamedTuple):
-        named = kind.instance_class
-        return "named", f"{named.__module__}:{named.__qualname__}", *map(_described, kind)
-    if isinstance(kind, types.BaseTuple):
-        return "tuple", *map(_described, kind)
-    if isinstance(kind, types.Integer | types.Float | types.Boolean):
-        return as_dtype(kind).str[1:]
-    return str(kind)  # only ever inside kernels
+def _described(dtype: Any) -> Any:
+    if isinstance(dtype, types.Array):
+        return "array", dtype_key(as_dtype(dtype.dtype)), dtype.ndim, dtype.layout, dtype.mutable
+    if isinstance(dtype, types.BaseNamedTuple):
+        named = dtype.instance_class
+        return "named", f"{named.__module__}:{named.__qualname__}", *map(_described, dtype)
+    if isinstance(dtype, types.BaseTuple):
+        return "tuple", *map(_described, dtype)
+    if isinstance(dtype, types.Integer | types.Float | types.Boolean):
+        return as_dtype(dtype).str[1:]
+    return str(dtype)  # only ever inside kernels
 
 
 __all__ = ["KernelDispatcher", "Unready", "callback", "dispatcher", "types_of"]

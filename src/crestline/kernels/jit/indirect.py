@@ -18,9 +18,9 @@ def caller_type(signature: str) -> Any:
     @intrinsic
     def call(typing: Any, address: Any, *arguments: Any) -> Any:
         def generate(context: Any, builder: Any, chosen: Any, given: Any) -> Any:
-            kinds = [context.get_value_type(kind) for kind in takes]
-            kind = ir.FunctionType(context.get_value_type(returns), kinds)
-            values = [builder.extract_value(given[1], i) for i in range(len(kinds))]
+            argument_types = [context.get_value_type(kind) for kind in takes]
+            kind = ir.FunctionType(context.get_value_type(returns), argument_types)
+            values = [builder.extract_value(given[1], i) for i in range(len(argument_types))]
             return builder.call(builder.inttoptr(given[0], kind.as_pointer()), values)
 
         taken = types.StarArgTuple(takes)
@@ -28,7 +28,7 @@ def caller_type(signature: str) -> Any:
 
     context = cpu_target.typing_context
     context.refresh()
-    _KEPT.append(call)  # numba itself remembers it only as long as somebody else does
+    _KEPT.append(call)  # numba holds only a weak reference
     return context.resolve_value_type(call)
 
 

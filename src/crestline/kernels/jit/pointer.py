@@ -1,9 +1,9 @@
-"""Large kernels behind a pointer, so that those who call them compile without them.
+"""Large kernels behind a pointer, so that their callers compile without them.
 
-numba optimises all that a kernel calls together with it, and once more for each of its callers:
-what takes ten seconds to compile would do so in a dozen kernels. A kernel that is called through
-its address is compiled once. Addresses differ from process to process, so they are handed over as
-plain numbers, and callers can still be kept in the cache.
+numba optimises a kernel together with everything it calls, once for each caller. Code that takes
+ten seconds to compile would take them in a dozen kernels. A kernel that is called through its
+address is compiled once. Addresses differ between processes, so they are passed as plain numbers,
+and the code of callers can still be cached.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class Pointed:
         self._loaded: tuple[Any, int] | None = None
 
     def address(self) -> Any:
-        """Where the compiled function begins; while it is not compiled, this object in its place:
-        plain kernels need no address, and compiled ones are given it (``tiers``)."""
+        """Return the address of the compiled function. Before it is compiled, return this object:
+        plain kernels need no address, and ``tiers`` replaces the object for compiled ones."""
         return self if self._loaded is None else self._loaded[1]
 
     def is_cached(self) -> bool:

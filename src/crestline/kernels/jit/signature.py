@@ -1,8 +1,8 @@
-"""What kernels are called with, in words that any process can read.
+"""The types that kernels are called with, in words that any process can read.
 
-A compiler makes machine code for types, not for values. ``key`` names the types of arguments in
-plain tuples and texts, without numba, so that a process can ask whether code exists before it loads
-the compiler, and can tell another process what to compile.
+Machine code is made for types, not for values. ``key`` names the types of arguments in plain tuples
+and texts, without numba. So a process can check whether code exists before it loads the compiler,
+and can tell another process what to compile.
 
 >>> key((3, 2.5, True))
 ('i8', 'f8', 'b1')
@@ -35,26 +35,27 @@ def key(arguments: tuple[Any, ...]) -> Key:
 
 
 def _one(value: Any) -> Any:
-    kind = type(value)
-    if kind is np.ndarray or kind is np.recarray:
+    cls = type(value)
+    if cls is np.ndarray or cls is np.recarray:
         flags = value.flags
         layout = "C" if flags.c_contiguous else "F" if flags.f_contiguous else "A"
         return "array", dtype_key(value.dtype), value.ndim, layout, flags.writeable
-    scalar = _SCALARS.get(kind)
+    scalar = _SCALARS.get(cls)
     if scalar is not None:
         return scalar
-    if kind is tuple:
+    if cls is tuple:
         return "tuple", *map(_one, value)
-    if issubclass(kind, tuple):
-        return "named", f"{kind.__module__}:{kind.__qualname__}", *map(_one, value)
+    if issubclass(cls, tuple):
+        return "named", f"{cls.__module__}:{cls.__qualname__}", *map(_one, value)
     if hasattr(value, "is_pointer"):  # an address that is not known yet
         return "i8"
-    raise Undescribed(f"kernels are not called with a {kind.__name__}")
+    raise Undescribed(f"kernels are not called with a {cls.__name__}")
 
 
 @cache
 def dtype_key(dtype: np.dtype[Any]) -> Any:
-    """A dtype in plain words: its name or, of records, that of each field."""
+    """Describe a dtype in plain words: by its name, or for records by the name and dtype of each
+    field."""
     if dtype.names is None:
         return dtype.str
     fields = ((name, dtype_key(dtype[name])) for name in dtype.names)
@@ -70,7 +71,7 @@ def dtype_of(described: Any) -> np.dtype[Any]:
 
 
 def elements(arguments: tuple[Any, ...]) -> int:
-    """How many numbers lie in the arrays among arguments."""
+    """Return how many numbers the arrays among the arguments hold."""
     total = 0
     for value in arguments:
         if isinstance(value, np.ndarray):

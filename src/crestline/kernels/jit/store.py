@@ -1,13 +1,13 @@
-"""Where compiled kernels are kept, and under which names.
+"""The files that hold compiled kernels, and their names.
 
-A kernel's code is one file for each combination of argument types. Its name holds a stamp of the
-kernel's text and of all that it calls, so code is never older than its source; what else code
-depends on (processor, Python, numba) is part of the name too. Files are written whole or not at
-all, so processes need no index that they could spoil for one another.
+The code of a kernel is one file for each combination of argument types. Its name holds a stamp of
+the kernel's text and of everything it calls, so code is never older than its source. Whatever else
+code depends on (processor, Python, numba) is part of the name too. Files are written whole or not
+at all, so processes share no index.
 
-Code is looked for in every folder of ``folders`` and written to the first that can be: the folder
-that ``CRESTLINE_CACHE_DIR`` (or ``NUMBA_CACHE_DIR``) names, or else the installed package itself;
-the user's cache; a private folder among the temporary ones. So an installation that an
+Code is looked for in every folder of ``folders`` and written to the first one that can be written:
+the folder that ``CRESTLINE_CACHE_DIR`` (or ``NUMBA_CACHE_DIR``) names, or else the installed
+package itself; the user's cache; a private temporary folder. So an installation that an
 administrator has warmed serves users who may only read it.
 """
 
@@ -40,40 +40,41 @@ _ENDING = ".kernel"
 
 @cache
 def folders() -> tuple[str, ...]:
-    """Where code may lie, in the order in which it is looked for."""
-    found = [os.environ.get(name, "") for name in ("CRESTLINE_CACHE_DIR", "NUMBA_CACHE_DIR")]
-    named = [folder for folder in found if os.path.isabs(folder)]
+    """Return the folders that may hold code, in the order in which they are searched."""
+    variables = [os.environ.get(name, "") for name in ("CRESTLINE_CACHE_DIR", "NUMBA_CACHE_DIR")]
+    named = [folder for folder in variables if os.path.isabs(folder)]
     usual = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     if named:
-        places = [os.path.join(named[0], "crestline-kernels")]
+        paths = [os.path.join(named[0], "crestline-kernels")]
     else:
         kernels = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-        places = [os.path.join(kernels, "__pycache__")]
+        paths = [os.path.join(kernels, "__pycache__")]
     if os.path.isabs(usual):
-        places.append(os.path.join(usual, "crestline", "kernels"))
-    places.append(_private())
-    return tuple(places)
+        paths.append(os.path.join(usual, "crestline", "kernels"))
+    paths.append(_private())
+    return tuple(paths)
 
 
 @cache
 def folder() -> str | None:
-    """Where code is written: the first place that can be; None if there is none."""
-    for place in folders():
+    """Return the folder that code is written to: the first one that can be written; None if there
+    is none."""
+    for path in folders():
         try:
-            if place == _private():
-                os.makedirs(place, mode=0o700, exist_ok=True)
-                if not is_mine_alone(place):
+            if path == _private():
+                os.makedirs(path, mode=0o700, exist_ok=True)
+                if not is_mine_alone(path):
                     continue
-            elif place.endswith("__pycache__"):
-                if not os.path.isdir(os.path.dirname(place)):  # the package lies in an archive
+            elif path.endswith("__pycache__"):
+                if not os.path.isdir(os.path.dirname(path)):  # the package lies in an archive
                     continue
-                os.makedirs(place, exist_ok=True)
+                os.makedirs(path, exist_ok=True)
             else:
-                os.makedirs(place, mode=0o700, exist_ok=True)
-            tempfile.TemporaryFile(dir=place).close()
+                os.makedirs(path, mode=0o700, exist_ok=True)
+            tempfile.TemporaryFile(dir=path).close()
         except OSError:
             continue
-        return place
+        return path
     return None
 
 
@@ -81,31 +82,31 @@ def _private() -> str:
     return os.path.join(tempfile.gettempdir(), f"crestline-{os.getuid()}")
 
 
-def is_mine_alone(place: str) -> bool:
-    """Whether nobody else may have put anything into a folder: what lies there will be run."""
-    found = os.lstat(place)
+def is_mine_alone(path: str) -> bool:
+    """Whether only this user can have written to a folder: code from it will be run."""
+    status = os.lstat(path)
     return (
-        stat.S_ISDIR(found.st_mode)
-        and found.st_uid == os.getuid()
-        and stat.S_IMODE(found.st_mode) & 0o022 == 0
+        stat.S_ISDIR(status.st_mode)
+        and status.st_uid == os.getuid()
+        and stat.S_IMODE(status.st_mode) & 0o022 == 0
     )
 
 
 @cache
 def edition() -> str:
-    """Names the processor, the Python and the numba that code was compiled for and by."""
+    """Return a stamp of the processor, the Python and the numba that code was compiled for."""
     processor = os.uname().machine
-    with suppress(OSError), open("/proc/cpuinfo", encoding="utf-8", errors="replace") as told:
-        lines = dict(line.split(":", 1) for line in told.read().split("\n\n")[0].splitlines())
-        known = {name.strip(): value.strip() for name, value in lines.items()}
-        processor += known.get("model name", "") + known.get("flags", "")
+    with suppress(OSError), open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+        lines = dict(line.split(":", 1) for line in file.read().split("\n\n")[0].splitlines())
+        fields = {name.strip(): value.strip() for name, value in lines.items()}
+        processor += fields.get("model name", "") + fields.get("flags", "")
     text = f"{processor} {sys.implementation.cache_tag} {metadata.version('numba')}"
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 @cache
 def stamp(module: str) -> str:
-    """Names the text of a module of kernels and of those that it imports."""
+    """Return a stamp of the text of a module of kernels and of the modules that it imports."""
     texts = []
     waiting, seen = (
         [module],
@@ -125,8 +126,8 @@ def stamp(module: str) -> str:
 
 def source(module: str) -> str:
     """The text of a module, also if it lies in an archive."""
-    found = find_spec(module)  # which does not import it: the compiler's module brings numba
-    return str(found.loader.get_source(module))  # type: ignore[union-attr]
+    spec = find_spec(module)  # does not import it: the compiler's module would load numba
+    return str(spec.loader.get_source(module))  # type: ignore[union-attr]
 
 
 def file_of(kernel: str, key: object) -> str:
@@ -140,15 +141,15 @@ def file_of(kernel: str, key: object) -> str:
 def find(kernel: str, key: object) -> str | None:
     """The path of a kernel's code for these types, if there is any."""
     name = file_of(kernel, key)
-    for place in folders():
-        path = os.path.join(place, name)
-        if os.path.exists(path) and (place != _private() or is_mine_alone(place)):
+    for directory in folders():
+        path = os.path.join(directory, name)
+        if os.path.exists(path) and (directory != _private() or is_mine_alone(directory)):
             return path
     return None
 
 
 def write(kernel: str, key: object, code: bytes) -> None:
-    """Keep code, if there is a place for it."""
+    """Write code to the cache, if there is a folder for it."""
     place = folder()
     if place is None:
         return
@@ -161,13 +162,13 @@ def write(kernel: str, key: object, code: bytes) -> None:
 
 
 def _remove_older(place: Path, name: str) -> None:
-    """Remove what a kernel's earlier text was compiled to; only where one version is installed."""
+    """Remove the code of earlier texts of a kernel, in a folder that serves one version only."""
     if place.name != "__pycache__":
         return
-    module, kernel, mine, *_ = name.split(".")
-    for other in place.glob(f"{module}.{kernel}.*{_ENDING}"):
-        if other.name.split(".")[2] != mine:
-            other.unlink(missing_ok=True)
+    module, kernel, current, *_ = name.split(".")
+    for path in place.glob(f"{module}.{kernel}.*{_ENDING}"):
+        if path.name.split(".")[2] != current:
+            path.unlink(missing_ok=True)
 
 
 @cache
@@ -192,12 +193,12 @@ def _note(of: str) -> str:
 
 
 def is_noted(of: str) -> bool:
-    """Whether ``note`` was called for the same, with the kernels as they are."""
+    """Whether ``note`` was called with the same text, for the present kernels."""
     return any(os.path.exists(os.path.join(place, _note(of))) for place in folders())
 
 
 def note(of: str) -> None:
-    """Remember that everything for something is compiled."""
+    """Remember that everything for this purpose is compiled."""
     place = folder()
     if place is not None:
         with suppress(OSError):
@@ -207,7 +208,7 @@ def note(of: str) -> None:
 
 @contextmanager
 def compiling() -> Iterator[None]:
-    """Let one process of all that share a folder compile at a time; the others wait."""
+    """Let only one of the processes that share a folder compile; the others wait."""
     place = folder()
     if place is None:
         yield

@@ -1,22 +1,22 @@
 """When a kernel runs as plain Python and when as machine code.
 
-Compiling takes seconds, and so does loading a compiler; the first answer over a few thousand
-records takes plain Python a tenth of a second. So a kernel has two tiers. Its *twin* is the same
-code in a namespace in which every kernel is replaced by its twin: plain Python, with the answers of
-the compiled one. A call stays with the twin
+Compiling takes seconds, and so does loading a compiler. Plain Python gives the first answer over a
+few thousand records in a tenth of a second. So a kernel has two tiers. Its *twin* is the same code
+in a namespace in which every kernel is replaced by its twin: plain Python, with the same answers as
+the compiled kernel. A call stays with the twin
 
-1. while its arrays are small (``SMALL`` numbers in all, room for more included), and
-2. while this process has spent less time in twins than the way out would cost: ``LOADING`` seconds
-   where compiled code lies in the cache, and none once a large batch has come. Where there is no
-   code, other processes compile it after ``COMPILING`` seconds, and twins go on until it is there.
+1. while its arrays are small (``SMALL`` numbers in all, unused room included), and
+2. while this process has spent less time in twins than switching would cost: ``LOADING`` seconds
+   if compiled code is in the cache, and none once a large batch has come. If there is no code,
+   other processes compile it after ``COMPILING`` seconds, and twins continue until it is there.
 
-So a process never pays much more than twice what the better choice from the start would have cost.
+So a process never pays much more than twice the cost of the better choice from the start.
 
-Before many records come, a *rehearsal* plays a few of them with the twins and notes which kernels
-were called with which types, those inside others too; then all of them are compiled at once, on all
+Before many records come, a *rehearsal* plays a few of them with the twins. It notes which kernels
+are called with which types, inner calls included. Then all of them are compiled at once, on all
 cores (``workshop``).
 
-``CRESTLINE_KERNELS=plain`` or ``compiled`` leaves no choice (``NUMBA_DISABLE_JIT=1`` is plain).
+``CRESTLINE_KERNELS=plain`` or ``compiled`` fixes the tier (``NUMBA_DISABLE_JIT=1`` is plain).
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 Mode = Literal["auto", "plain", "compiled"]
-#: Numbers in the arrays of a call that plain Python may be given.
+#: Most numbers in the arrays of a call that plain Python takes.
 SMALL = 1 << 17
 #: Seconds in twins before compiled code is loaded, and before code that is missing is compiled.
 LOADING, COMPILING = 0.3, 2.0
-#: Calls of a kernel inside others that a rehearsal looks at: describing arguments takes its time.
+#: Inner calls of a kernel that a rehearsal looks at. Describing arguments takes time.
 _LOOKED_AT = 4
 
 
@@ -54,7 +54,7 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def borrowing_kernel(function: Callable[P, R]) -> Callable[P, R]:
-    """Make a kernel that neither makes nor returns arrays, so that references need no counting.
+    """Make a kernel that neither creates nor returns arrays, so that references need no counting.
 
     numba counts, atomically, the references to every array of every tuple that a function takes.
     """
@@ -68,12 +68,12 @@ class Variant:
 
     def __init__(self, kernel: Kernel, key: Key, pointed: list[Any]) -> None:
         self.kernel, self.key = kernel, key
-        self.pointed = pointed  # functions that it is given the addresses of
-        self.cached = self.ready = False  # whether its code lies in the cache, or in this process
+        self.pointed = pointed  # functions whose addresses it receives
+        self.cached = self.ready = False  # whether its code is in the cache, or in this process
         self.look()
 
     def look(self) -> bool:
-        """Whether there is code by now."""
+        """Check whether there is code by now."""
         self.cached = self.cached or store.find(self.kernel.name, self.key) is not None
         return self.cached
 
@@ -101,11 +101,11 @@ class Kernel:
     def variant(self, arguments: tuple[Any, ...]) -> Variant:
         """This kernel with the types of these arguments."""
         types = key(arguments)
-        found = self.variants.get(types)
-        if found is None:
-            found = Variant(self, types, list(_pointers(arguments)))
-            self.variants[types] = found
-        return found
+        variant = self.variants.get(types)
+        if variant is None:
+            variant = Variant(self, types, list(_pointers(arguments)))
+            self.variants[types] = variant
+        return variant
 
     @property
     def dispatcher(self) -> Any:
@@ -122,7 +122,7 @@ class Kernel:
         return self.dispatcher._numba_type_
 
     def compile(self, types: Key) -> Any:
-        """Compile for these types, or load the code; what to call."""
+        """Compile for these types, or load the code; return the function to call."""
         from crestline.kernels.jit.compile import types_of
 
         self.dispatcher.compile(types_of(types))
@@ -166,7 +166,7 @@ class Tiers:
     def __init__(self) -> None:
         self.mode: Mode = _wished()
         self.rehearsal: Rehearsal | None = None
-        #: What a compiled kernel raises that has no code for its arguments.
+        #: The error of a compiled kernel without code for its arguments.
         self.unready: tuple[type[Exception], ...] = ()
         #: Seconds spent in twins, and seconds that callers waited for code.
         self.spent = self.waited = 0.0
@@ -235,23 +235,23 @@ class Tiers:
 
     def twin(self, kernel: Kernel) -> Callable[..., Any]:
         """The kernel as plain Python."""
-        found = self._twins.get(kernel)
-        if found is None:
+        twin = self._twins.get(kernel)
+        if twin is None:
             with self.lock:
-                found = self._twins[kernel] = self.plain(kernel.function)
-        return found
+                twin = self._twins[kernel] = self.plain(kernel.function)
+        return twin
 
     def plain(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """A function that sees twins where it saw kernels."""
-        known = cast(FunctionType, function)
-        space = self._space(known.__globals__)
-        return FunctionType(known.__code__, space, known.__name__, known.__defaults__)
+        """Return the function with twins in place of kernels."""
+        original = cast(FunctionType, function)
+        space = self._space(original.__globals__)
+        return FunctionType(original.__code__, space, original.__name__, original.__defaults__)
 
     def _space(self, module: dict[str, Any]) -> dict[str, Any]:
-        """The namespace of a module with twins in the place of kernels."""
+        """Return the namespace of a module with twins in place of kernels."""
         space = self._spaces.get(id(module))
         if space is None:
-            space = self._spaces[id(module)] = dict(module)  # before the others: they may be mutual
+            space = self._spaces[id(module)] = dict(module)  # first: kernels may call each other
             for name, value in module.items():
                 if isinstance(value, Kernel):
                     if value not in self._twins:
@@ -283,7 +283,7 @@ def _without_address(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _as_compiled(result: Any) -> Any:
-    """What a compiled kernel would have returned: plain numbers, not those of NumPy."""
+    """Return what a compiled kernel would have returned: plain numbers, not those of NumPy."""
     if isinstance(result, np.generic) and not isinstance(result, np.void):
         return result.item()
     if type(result) is tuple:
@@ -359,13 +359,13 @@ def mode() -> Mode:
 
 
 def tell(done: int, total: int) -> None:
-    """Tell how many kernels of how many are compiled, to whoever listens."""
+    """Report how many of the kernels are compiled."""
     _tiers.listener(done, total)
 
 
 @contextmanager
 def told_to(listener: Callable[[int, int], None]) -> Iterator[None]:
-    """Let somebody else than the terminal be told how far compiling is."""
+    """Send reports on compiling to this function instead of the terminal."""
     before, _tiers.listener = _tiers.listener, listener
     try:
         yield
@@ -374,7 +374,7 @@ def told_to(listener: Callable[[int, int], None]) -> Iterator[None]:
 
 
 def called() -> list[Variant]:
-    """What was called in this process before it was compiled."""
+    """Return what was called in this process before it was compiled."""
     return list(_tiers.called)
 
 

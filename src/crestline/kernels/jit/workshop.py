@@ -1,10 +1,10 @@
 """Kernels compiled by other processes, several at a time, into the cache.
 
 A task is a kernel with its types, or a function behind a pointer. A kernel is compiled after those
-that it calls: then their code lies in the cache, and several processes never compile the same one.
-Among those that can begin, the first is the one on which the longest way to the end depends.
+that it calls. So their code is in the cache by then, and no two processes compile the same kernel.
+Of the tasks that can begin, the one with the longest chain of dependent tasks comes first.
 
-``compile_all`` waits and tells how far it is. ``compile_beside`` does not wait: plain twins go on
+``compile_all`` waits and reports progress. ``compile_beside`` does not wait: plain twins continue
 meanwhile.
 """
 
@@ -24,7 +24,7 @@ from crestline.kernels.jit.pointer import Pointed
 from crestline.kernels.jit.signature import as_tuples
 from crestline.kernels.jit.tiers import Kernel, Variant
 
-#: Told how many kernels of how many are compiled.
+#: Receives how many kernels are compiled, and of how many.
 Progress = Callable[[int, int], None]
 #: A task: the kernel's name and the types, None for a function behind a pointer.
 Task = tuple[str, Any]
@@ -45,7 +45,7 @@ class _Queue:
             progress(0, self._total)
 
     def take(self) -> Task | None:
-        """The next task, once what it calls is compiled; None if there is no more."""
+        """Return the next task once everything it calls is compiled; None if there is none left."""
         with self._changed:
             while self._waiting:
                 unfinished = {name for name, _ in (*self._waiting, *self._running)}
@@ -68,26 +68,26 @@ class _Queue:
 
 
 def _found(name: str) -> Kernel | Pointed:
-    """The kernel, or the function behind a pointer, of a name."""
+    """Return the kernel, or the function behind a pointer, of this name."""
     module, _, called = name.partition(":")
-    known = vars(import_module(module))
-    if isinstance(known.get(called), Kernel):
-        return known[called]  # type: ignore[no-any-return]
-    return next(v for v in known.values() if isinstance(v, Pointed) and v.name == name)
+    namespace = vars(import_module(module))
+    if isinstance(namespace.get(called), Kernel):
+        return namespace[called]  # type: ignore[no-any-return]
+    return next(v for v in namespace.values() if isinstance(v, Pointed) and v.name == name)
 
 
 def _callees(name: str) -> set[str]:
     """The names of all kernels that one calls, also through others."""
-    found: set[str] = set()
+    names: set[str] = set()
     waiting = [_found(name).function]
     while waiting:
         function: Any = waiting.pop()
         for called in function.__code__.co_names:
             value = function.__globals__.get(called)
-            if isinstance(value, Kernel) and value.name not in found:
-                found.add(value.name)
+            if isinstance(value, Kernel) and value.name not in names:
+                names.add(value.name)
                 waiting.append(value.function)
-    return found
+    return names
 
 
 def _urgencies(callees: dict[str, set[str]]) -> dict[str, int]:
@@ -106,13 +106,13 @@ def _urgencies(callees: dict[str, set[str]]) -> dict[str, int]:
 def compile_all(
     variants: Iterable[Variant], pointed: Iterable[Pointed] = (), progress: Progress | None = None
 ) -> int:
-    """Compile what is not in the cache yet, on all cores, and tell ``progress`` how far it is;
-    return how much that was."""
+    """Compile what is not in the cache yet, on all cores, and report to ``progress``; return how
+    many tasks there were."""
     wanted = list(variants)
     if store.folder() is None or not _missing(wanted, pointed):
         return 0
     with store.compiling():
-        tasks = _missing(wanted, pointed)  # somebody else may have compiled them meanwhile
+        tasks = _missing(wanted, pointed)  # another process may have compiled them meanwhile
         _work_off(_Queue(tasks, progress), min(_cores(), len(tasks)))
     for variant in wanted:
         variant.look()
@@ -161,7 +161,7 @@ def _serve(queue: _Queue) -> None:
 
 
 class _Beside:
-    """Compiling that nobody waits for."""
+    """Compiling in the background."""
 
     def __init__(self) -> None:
         self.thread: threading.Thread | None = None
@@ -172,7 +172,8 @@ _beside = _Beside()
 
 
 def compile_beside() -> bool:
-    """See to it that what was called so far is being compiled; False if that is to no avail."""
+    """Start to compile in the background what was called so far; return False if it cannot be
+    compiled."""
     if store.folder() is None:
         return False
     with tiers.lock():
@@ -200,23 +201,23 @@ def work() -> None:
         for line in sys.stdin:
             tasks.append(line)
             arrived.release()
-        os._exit(0)  # whoever asked has gone: no need to finish
+        os._exit(0)  # the parent has ended: no need to finish
 
     threading.Thread(target=listen, daemon=True).start()
     while arrived.acquire():
         name, key = json.loads(tasks.pop(0))
-        found = _found(name)
+        target = _found(name)
         try:
-            if isinstance(found, Kernel):
-                found.compile(as_tuples(key))
+            if isinstance(target, Kernel):
+                target.compile(as_tuples(key))
             else:
-                found.load()
-            told = "done"
+                target.load()
+            outcome = "done"
         except Exception as error:  # a rehearsal may see types that compiled code never does
-            told = type(error).__name__
-        print(told, flush=True)
+            outcome = type(error).__name__
+        print(outcome, flush=True)
 
 
 if __name__ == "__main__":
-    # Under this name the module would be another one, with kernels of its own.
+    # As ``__main__`` the module would be a second copy, with kernels of its own.
     import_module("crestline.kernels.jit.workshop").work()

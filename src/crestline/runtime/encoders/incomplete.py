@@ -120,7 +120,7 @@ class IncompleteEncoder(Encoder):
         return settled
 
     def _by_name(self, snapshots: Snapshots, names: pa.ChunkedArray) -> Snapshots:
-        bounds = snapshots.outlook
+        bounds = snapshots.bounds
         if bounds is None or len(snapshots.id) < 2 or has_exact_code(names.type):
             return snapshots
         snapshot = np.repeat(np.arange(len(snapshots)), np.diff(snapshots.offset))
@@ -143,7 +143,7 @@ class IncompleteEncoder(Encoder):
             offset=np.searchsorted(snapshot[shown], np.arange(len(snapshots) + 1)),
             id=snapshots.id[rows],
             score=snapshots.score[rows],
-            outlook=replace(bounds.take(rows), rival=bounds.rival[shown]),
+            bounds=replace(bounds.take(rows), rival=bounds.rival[shown]),
         )
 
     # -- state --------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from crestline.spark.stages.merge import Merge
 from crestline.spark.stages.prune import Prune
 from crestline.spark.stages.scan import Layout, NumberedPiece, Scan
 from crestline.spark.stages.sieve import Reading
-from crestline.spark.stages.step import Step, bounded_step, stateful_step
+from crestline.spark.stages.step import Step, bounded_step, kept_step, stateful_step
 from crestline.spark.stages.unpack import Unpack
 
 __all__ = [
@@ -34,5 +34,6 @@ __all__ = [
     "Step",
     "Unpack",
     "bounded_step",
+    "kept_step",
     "stateful_step",
 ]

@@ -20,7 +20,7 @@ _ROWS = 1 << 17
 
 
 class Pruning:
-    """One task near the source: a sieve for each member, and what the sieves send to the buckets."""
+    """One task near the source: a sieve for each member, and what they send to the buckets."""
 
     def __init__(self, members: tuple[Member, ...], buckets: int, reading: Reading) -> None:
         self._buckets = buckets
@@ -67,7 +67,9 @@ class Prune:
                 arrays = [table.column(name) for name in member.columns.values()]
                 columns = pa.table(arrays, names=list(member.columns)).cast(member.schema)
                 bucket = member.bucket
-                sieve.add(task, columns, table.column(bucket) if isinstance(bucket, str) else bucket)
+                sieve.add(
+                    task, columns, table.column(bucket) if isinstance(bucket, str) else bucket
+                )
         yield from pruning.payloads()
 
 

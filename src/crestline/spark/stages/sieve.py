@@ -189,9 +189,7 @@ def _of_chunk(rejects: pa.Table, chunk: int, stream: str) -> pa.Table:
     return rejects.append_column(Carried.CHUNK, pa.array(np.full(count, chunk)))
 
 
-def _carrying(
-    columns: pa.Table, bucket: pa.ChunkedArray | pa.Array | int, chunk: int
-) -> pa.Table:
+def _carrying(columns: pa.Table, bucket: pa.ChunkedArray | pa.Array | int, chunk: int) -> pa.Table:
     """The columns with the bucket and the chunk of each record."""
     rows = columns.num_rows
     if isinstance(bucket, int):

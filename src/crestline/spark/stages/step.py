@@ -16,6 +16,7 @@ from crestline.runtime.gathering import in_arrival_order
 from crestline.runtime.rejects import Rejects
 from crestline.runtime.roles import Carried, Number
 from crestline.runtime.views import Named
+from crestline.spark.history import States
 from crestline.spark.stages.accounts import BucketAccount, TaskAccount
 from crestline.spark.stages.ledger import LEDGER, Ledger, LedgerState
 from crestline.spark.stages.member import Member
@@ -204,6 +205,21 @@ def bounded_step(step: Step) -> Callable[[tuple[Any, ...], pa.Table], pa.Table]:
     return run
 
 
+def kept_step(
+    step: Step, states: States, number: int
+) -> Callable[[tuple[Any, ...], pa.Table], pa.Table]:
+    """For ``groupBy("bucket").applyInArrow`` in a round whose states are files."""
+
+    def run(key: tuple[Any, ...], table: pa.Table) -> pa.Table:
+        bucket = key[0].as_py()
+        payloads = [value.as_py() for value in table.column("payload")]
+        outcome, after = step(bucket, states.read(bucket, number), payloads)
+        states.write(bucket, number, after)
+        return pa.Table.from_batches([outcome])
+
+    return run
+
+
 def stateful_step(
     step: Step,
 ) -> Callable[[tuple[Any, ...], Iterable[Any], Any], Iterator[Any]]:
@@ -219,4 +235,4 @@ def stateful_step(
     return run
 
 
-__all__ = ["Step", "bounded_step", "stateful_step"]
+__all__ = ["Step", "bounded_step", "kept_step", "stateful_step"]

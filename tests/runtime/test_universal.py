@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local.checks import UNIVERSAL, Check
 from local.engines import Algorithm, catalogue, examples, kinds_of
+from runtime.checks import UNIVERSAL, Check
 from tiers import TIERS, in_tier
 
 CROSSED = [

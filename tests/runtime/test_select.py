@@ -6,6 +6,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
@@ -28,6 +29,7 @@ RECORDS: list[Record] = [
     {"id": "c", "g": 1, "x": math.nan, "tags": None},
     {"id": "d", "g": 1, "x": 2.0, "tags": ["v", "w"]},
 ]
+
 STAR = "SELECT TOP 2 * FROM s [ROWS 4 SLIDE 3] ORDER BY x DESC"
 
 
@@ -38,8 +40,6 @@ def names(query: str, data: Any = RECORDS) -> list[str]:
 
 
 # -- * ----------------------------------------------------------------------------------------
-
-
 def test_a_star_is_all_columns_in_the_order_of_the_stream() -> None:
     rows = ask(STAR, RECORDS)
     assert [(row["id"], row["g"], row["x"], row["tags"]) for row in rows] == [
@@ -151,8 +151,6 @@ def test_an_audit_compares_rows_with_all_columns() -> None:
 
 
 # -- sessions ---------------------------------------------------------------------------------
-
-
 def test_a_later_column_does_not_change_the_rows() -> None:
     session = crestline.open(STAR)
     first = session.push(RECORDS[:2])
@@ -208,8 +206,8 @@ def test_a_session_with_a_star_saved_and_resumed_equals_the_oracle(
 
 
 # -- ORDER BY names and numbers ---------------------------------------------------------------
-
 NEGATED = ("-num AS num", "-num AS Num", "0 - s.num AS `num`")
+
 RANKED = ("num", "NUM", "`num`", "num * 1", "num + 0", "2", "-s.num")
 
 
@@ -272,3 +270,13 @@ def test_a_long_chain_of_names_is_refused_before_it_is_written_out() -> None:
 def test_a_negative_k_is_an_error() -> None:
     with pytest.raises(QueryError, match="k is a whole number from 1 to 10,000,000, not -3"):
         crestline.run("SELECT TOP -3 id FROM s [ROWS 1] ORDER BY x", {"s": RECORDS})
+
+
+def test_a_query_without_selected_columns_over_many_records() -> None:
+    """A table without columns forgot how many rows it had."""
+    table = pa.table({"x": np.arange(2_000.0)})
+    results = crestline.run("SELECT TOP 3 FROM s [ROWS 100 SLIDE 50] ORDER BY x DESC", {"s": table})
+    assert len(results) == 3 * 40
+    assert results.to_arrow().column_names == [
+        "query", "window_start", "window_end", "rank", "score",
+    ]  # fmt: skip

@@ -1,10 +1,12 @@
-"""Spark reads files as the in-process engine does: the same records, types and rejects."""
+"""Pieces of files, read one by one in other processes, are the stream: the same records, types and
+rejects as those of the in-process engine."""
 
 from __future__ import annotations
 
 import gzip
 import json
 import math
+import pickle
 import random
 import threading
 import time
@@ -14,35 +16,27 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import SparkSession
 
 from crestline.core.errors import SourceError
-from crestline.sources import source
+from crestline.sources import ranges, source
 from crestline.sources.arrival import wait_for_files
-from crestline.spark.files import (
-    BAD_COLUMN,
-    BAD_REASON,
-    BAD_VALUE,
-    CHUNK,
-    FileStream,
-    open_files,
-)
+from crestline.sources.base import Piece
+from crestline.sources.growing import new_files
+from crestline.sources.spool import spooled
+from crestline.sources.text import TextLayout
 
 #: More lines than DuckDB looks at before it settles the types.
 SAMPLE = 20_600
 
 
-@pytest.fixture(scope="module", name="spark")
-def small_pieces_elsewhere(spark: SparkSession) -> SparkSession:
-    """Files are cut small, and a value that depends on the session's zone is found out."""
-    session = spark.newSession()
-    session.conf.set("spark.sql.session.timeZone", "America/New_York")
-    session.conf.set("spark.sql.files.maxPartitionBytes", "200000")
-    session.conf.set("spark.sql.files.openCostInBytes", "1000")
-    return session
+@pytest.fixture(autouse=True)
+def small_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Text files are cut small."""
+    monkeypatch.setattr(ranges, "RANGE_BYTES", 50_000)
 
 
 def locally(path: Any, columns: list[str]) -> tuple[list[dict[str, Any]], list[Any]]:
@@ -52,31 +46,33 @@ def locally(path: Any, columns: list[str]) -> tuple[list[dict[str, Any]], list[A
     for batch in given.read(columns):
         rows += pa.table(batch).select(columns).to_pylist()
     rejected = given.rejects().to_pylist()
-    return rows, [(r["column"], r["reason"], r["value"]) for r in rejected]
+    return rows, [(r["row"], r["column"], r["reason"], r["value"]) for r in rejected]
 
 
-def by_spark(stream: FileStream) -> tuple[list[dict[str, Any]], list[Any]]:
-    """Sound records in the order of their chunks, and what is set aside."""
-    table = stream.frame.toArrow()
-    rows = table.to_pylist()
-    rows.sort(key=lambda row: row[CHUNK])
-    sound, bad = [], []
-    for row in rows:
-        row.pop(CHUNK)
-        fault = tuple(row.pop(name, None) for name in (BAD_COLUMN, BAD_REASON, BAD_VALUE))
-        if fault[1] is None:
-            sound.append(row)
-        else:
-            bad.append(fault)
-    return sound, bad
+def by_pieces(pieces: list[Piece], columns: list[str]) -> tuple[list[dict[str, Any]], list[Any]]:
+    """Records and rejects of all pieces; each piece travels as if to another process."""
+    rows: list[dict[str, Any]] = []
+    rejects = []
+    lines: dict[int, int] = {}
+    for piece in pieces:
+        opened = pickle.loads(pickle.dumps(piece)).open()
+        for batch in opened.read(columns):
+            rows += pa.table(batch).select(columns).to_pylist()
+        before = lines.get(piece.file, 0)
+        lines[piece.file] = before + opened.lines()
+        rejects += [
+            (r["row"] + before, r["column"], r["reason"], r["value"])
+            for r in opened.rejects().to_pylist()
+        ]
+    return rows, rejects
 
 
 def plain(value: Any) -> Any:
     """Values that compare: NaN equals itself, instants are in UTC, nanoseconds are floored."""
     if isinstance(value, float) and math.isnan(value):
         return "NaN"
-    if hasattr(value, "nanosecond"):
-        value = value.floor("us").to_pydatetime(warn=False)
+    if isinstance(value, pd.Timestamp):  # as Arrow gives nanoseconds
+        return value.isoformat()
     if isinstance(value, datetime) and value.tzinfo is not None:
         return value.astimezone(UTC)
     if isinstance(value, dict):
@@ -86,24 +82,18 @@ def plain(value: Any) -> Any:
     return value
 
 
-def assert_same(
-    spark: SparkSession, path: Path | str, columns: list[str] | None = None, *, lines: bool = True
-) -> FileStream:
-    """``lines`` says whether the text of a rejected line must be the same, too."""
-    columns = columns or source(str(path), "s").schema.names
-    stream = open_files(spark, path, "s", columns)
+def assert_same(path: Path | str, columns: list[str] | None = None) -> list[Piece]:
+    """The pieces of a path give what the path gives; returns the pieces."""
+    opened = source(str(path), "s")
+    columns = columns or opened.schema.names
+    assert opened.pieces is not None
+    pieces = opened.pieces()
     wanted, wanted_bad = locally(path, columns)
-    found, found_bad = by_spark(stream)
+    found, found_bad = by_pieces(pieces, columns)
     assert [plain(row) for row in found] == [plain(row) for row in wanted]
     assert [repr(plain(row)) for row in found] == [repr(plain(row)) for row in wanted], "types"
-    if not lines:
-        found_bad, wanted_bad = ([bad[:2] for bad in all_] for all_ in (found_bad, wanted_bad))
     assert found_bad == wanted_bad
-    local = source(str(path), "s")
-    assert stream.schema == pa.schema([local.schema.field(name) for name in columns])
-    assert stream.typed == local.typed
-    assert stream.frame.columns[: len(columns)] == columns
-    return stream
+    return pieces
 
 
 def write(path: Path, text: str) -> Path:
@@ -145,48 +135,32 @@ COLUMNS: dict[str, pa.Array] = {
 }
 
 
-def test_parquet_of_every_type(spark: SparkSession, tmp_path: Path) -> None:
+def test_parquet_of_every_type(tmp_path: Path) -> None:
     path = tmp_path / "s.parquet"
     pq.write_table(pa.table(COLUMNS), path)
-    assert_same(spark, path)
-    assert_same(spark, path, ["ns", "a.b `c`", "text"])
-
-
-def test_parquet_that_spark_sees_otherwise(spark: SparkSession, tmp_path: Path) -> None:
-    path = tmp_path / "s.parquet"
-    nothing = pa.array([None, None], pa.null())
-    pq.write_table(pa.table({"u": pa.array([2**64 - 1, 0], pa.uint64()), "n": nothing}), path)
-    rows, _ = by_spark(open_files(spark, path, "s", ["u", "n"]))
-    assert rows == [{"u": Decimal(2**64 - 1), "n": None}, {"u": Decimal(0), "n": None}]
-    old = tmp_path / "old.parquet"
-    times = pa.array([1_709_209_859_123_456_789], pa.timestamp("ns"))
-    pq.write_table(pa.table({"t": times}), old, use_deprecated_int96_timestamps=True)
-    rows, _ = by_spark(open_files(spark, old, "s", ["t"]))
-    assert plain(rows[0]["t"]) == datetime(2024, 2, 29, 12, 30, 59, 123456, tzinfo=UTC)
+    assert_same(path)
+    assert_same(path, ["ns", "a.b `c`", "text"])
 
 
 @pytest.mark.parametrize(
     "values",
     [
+        pa.array([2**64 - 1], pa.uint64()),
+        pa.array([None], pa.null()),
         pa.array([clock(1, 2)], pa.time64("us")),
-        pa.array([clock(1, 2)], pa.time32("ms")),
         pa.array([1.5], pa.float16()),
         pa.array([[1]], pa.list_(pa.timestamp("ns"))),
         pa.array([timedelta(1)]),
     ],
     ids=lambda values: str(values.type),
 )
-def test_a_type_that_spark_cannot_read_is_named(
-    spark: SparkSession, tmp_path: Path, values: pa.Array
-) -> None:
+def test_types_that_spark_does_not_have(tmp_path: Path, values: pa.Array) -> None:
     path = tmp_path / "s.parquet"
     pq.write_table(pa.table({"id": [1], "odd": values}), path)
-    with pytest.raises(SourceError, match="'odd'"):
-        open_files(spark, path, "s", ["id", "odd"])
-    assert_same(spark, path, ["id"])
+    assert_same(path)
 
 
-def test_parquet_files_in_order(spark: SparkSession, tmp_path: Path) -> None:
+def test_parquet_files_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Several files and row groups, columns in another order, other widths, nothing at all."""
     number = 0
     for name, rows in [("b", 20_000), ("a", 7), ("c", 0), ("d/e", 20_000), ("d/f", 1)]:
@@ -200,22 +174,10 @@ def test_parquet_files_in_order(spark: SparkSession, tmp_path: Path) -> None:
             columns = dict(reversed(columns.items()))
         pq.write_table(pa.table(columns), path, row_group_size=2_000)
         number += rows
-    stream = assert_same(spark, tmp_path, ["noise", "id"])
-    assert stream.frame.select(CHUNK).distinct().count() > 5, "files must be split"
-    assert_same(spark, str(tmp_path / "**" / "*.parquet"), ["id"])
-
-
-def test_a_file_that_lacks_a_column(spark: SparkSession, tmp_path: Path) -> None:
-    pq.write_table(pa.table({"a": [1], "b": [1]}), tmp_path / "1.parquet")
-    pq.write_table(pa.table({"a": [1]}), tmp_path / "2.parquet")
-    with pytest.raises(SourceError, match="lacks the column 'b'"):
-        open_files(spark, tmp_path, "s", ["a"])
-    (tmp_path / "2.parquet").unlink()
-    with pytest.raises(SourceError, match="no column 'c': it has a, b"):
-        open_files(spark, tmp_path, "s", ["c"])
-    pq.write_table(pa.table({"a": [1], "A": [1], "b": [1]}), tmp_path / "1.parquet")
-    with pytest.raises(SourceError, match="'a' and 'A' differ only in case"):
-        open_files(spark, tmp_path, "s", ["a"])
+    monkeypatch.setattr("crestline.sources.parquet.PORTION_ROWS", 6_000)
+    pieces = assert_same(tmp_path, ["noise", "id"])
+    assert len(pieces) > 5, "files must be split"
+    assert_same(str(tmp_path / "**" / "*.parquet"), ["id"])
 
 
 ODD_NAMES = [
@@ -224,18 +186,17 @@ ODD_NAMES = [
 ]  # fmt: skip
 
 
-def test_odd_names(spark: SparkSession, tmp_path: Path) -> None:
+def test_odd_names(tmp_path: Path) -> None:
     for number, name in enumerate(ODD_NAMES):
         write(tmp_path / f"odd %41 dir/{name}.csv", f"a,b\n{number},x\n")
-    stream = assert_same(spark, tmp_path)
-    assert stream.frame.count() == len(ODD_NAMES)
-    assert_same(spark, tmp_path / "odd %41 dir/cu{a,b}.csv")
+    assert len(assert_same(tmp_path)) == len(ODD_NAMES)
+    assert_same(tmp_path / "odd %41 dir/cu{a,b}.csv")
 
 
-def test_many_files(spark: SparkSession, tmp_path: Path) -> None:
+def test_many_files(tmp_path: Path) -> None:
     for number in range(200):
         (tmp_path / f"{number:05}.csv").write_text(f"a,b\n{number},x\n")
-    assert_same(spark, tmp_path)
+    assert_same(tmp_path)
 
 
 # --- csv -----------------------------------------------------------------------------------------
@@ -265,16 +226,14 @@ def after(sample: str, rest: list[str]) -> str:
 @pytest.mark.parametrize(
     "first", ["7", "1.5", "true", "2024-05-01 09:30:00", "2024-05-01T09:30:00Z", "2024-05-01", "x"]
 )
-def test_values_that_only_just_are_what_the_column_holds(
-    spark: SparkSession, tmp_path: Path, first: str
-) -> None:
+def test_values_that_only_just_are_what_the_column_holds(tmp_path: Path, first: str) -> None:
     values = NUMBERS + TIMES + ["y", "no", "T", "Yes", "on", "0", "1"]
     if first.startswith("2024"):
         # The infinite times that DuckDB makes of these are none to Arrow, and to no query.
         values = [value for value in values if "inf" not in value.lower()]
     lines = [f"{value}|t" for value in values]
     path = write(tmp_path / "s.csv", "v|t\n" + after(f"{first}|t\n", lines))
-    assert_same(spark, path)
+    assert_same(path)
 
 
 CSV = {
@@ -302,23 +261,22 @@ CSV = {
 
 
 @pytest.mark.parametrize("name", list(CSV))
-def test_csv(spark: SparkSession, tmp_path: Path, name: str) -> None:
-    assert_same(spark, write(tmp_path / "s.csv", CSV[name]))
+def test_csv(tmp_path: Path, name: str) -> None:
+    assert_same(write(tmp_path / "s.csv", CSV[name]))
 
 
-def test_lines_of_the_wrong_length(spark: SparkSession, tmp_path: Path) -> None:
+def test_lines_of_the_wrong_length(tmp_path: Path) -> None:
     rest = ["x,1", "1,y", "1,2,3", "5", "7,8", "x,y", "x,1,2", "1,y,2", "z", ",", ",,", "1,"]
     path = write(tmp_path / "s.csv", "a,b\n" + after("1,0.5\n", rest))
-    assert_same(spark, path)
-    assert_same(spark, path, ["b"])
-    stream = open_files(spark, path, "s", ["b"])
-    assert stream.frame.count() == SAMPLE + len(rest)
+    assert_same(path)
+    assert_same(path, ["b"])
+    assert len(assert_same(path)) > 1, "the file must be cut"
     rest = ['"x, y",1', '"2",y', '1,"2",3', '"5"', '"7",8']
     path = write(tmp_path / "q.csv", "a,b\n" + after('"1",0.5\n', rest))
-    assert_same(spark, path, lines=False)
+    assert_same(path)
 
 
-def test_csv_files_of_several_layouts(spark: SparkSession, tmp_path: Path) -> None:
+def test_csv_files_of_several_layouts(tmp_path: Path) -> None:
     """Each file has a dialect and an order of columns of its own."""
     for name, text in {
         "a": "id,x,t\n" + "".join(f"{i},{i % 7}.5,t{i}\n" for i in range(30_000)),
@@ -330,12 +288,11 @@ def test_csv_files_of_several_layouts(spark: SparkSession, tmp_path: Path) -> No
     }.items():
         write(tmp_path / f"{name}.csv", text)
     write(tmp_path / "h.csv.gz", "id,x,t\n5,5,zipped\n6,six,zipped\n")
-    stream = assert_same(spark, tmp_path)
-    assert stream.frame.select(CHUNK).distinct().count() > 8, "files without quotes must be split"
-    assert_same(spark, tmp_path, ["t", "x"])
+    assert len(assert_same(tmp_path)) > 8, "files without quotes must be split"
+    assert_same(tmp_path, ["t", "x"])
 
 
-def test_random_csv(spark: SparkSession, tmp_path: Path) -> None:
+def test_random_csv(tmp_path: Path) -> None:
     random.seed(11)
     words = ["plain", 'with "quotes"', "comma, here", "ünïcode", "two\nlines", " spaced ", "", "'"]
     lines = ["id,val,ts,txt"]
@@ -346,23 +303,8 @@ def test_random_csv(spark: SparkSession, tmp_path: Path) -> None:
         if text and random.random() < 0.9 or '"' in text or "\n" in text or "," in text:
             text = '"' + text.replace('"', '""') + '"'
         lines.append(f"{number},{value},{moment.isoformat()},{text}")
-    assert_same(spark, write(tmp_path / "s.csv", "\n".join(lines) + "\n"))
-    assert_same(spark, write(tmp_path / "s.tsv", "\n".join(lines).replace(",", "\t") + "\n"))
-
-
-@pytest.mark.parametrize("name", ["s.csv", "s.jsonl"])
-def test_a_file_without_a_byte(spark: SparkSession, tmp_path: Path, name: str) -> None:
-    stream = open_files(spark, write(tmp_path / name, ""), "s", ["a"])
-    assert stream.schema.names == []
-    assert stream.frame.columns == ["a", CHUNK, BAD_COLUMN, BAD_REASON, BAD_VALUE]
-    assert stream.frame.count() == 0
-
-
-def test_times_of_day_are_refused(spark: SparkSession, tmp_path: Path) -> None:
-    path = write(tmp_path / "s.csv", "a,t\n1,10:00:00\n")
-    with pytest.raises(SourceError, match="'t'"):
-        open_files(spark, path, "s", ["t"])
-    assert_same(spark, path, ["a"])
+    assert_same(write(tmp_path / "s.csv", "\n".join(lines) + "\n"))
+    assert_same(write(tmp_path / "s.tsv", "\n".join(lines).replace(",", "\t") + "\n"))
 
 
 # --- json ----------------------------------------------------------------------------------------
@@ -374,7 +316,7 @@ JSON_VALUES = [
 ]  # fmt: skip
 
 
-def test_json(spark: SparkSession, tmp_path: Path) -> None:
+def test_json(tmp_path: Path) -> None:
     record = {
         "id": 1, "val": 1.5, "txt": "ünï \"q\" \n x", "ok": True, "ts": "2024-01-01T00:00:00Z",
         "local": "2024-01-01 10:00:00.25", "day": "2024-01-01", "list": [1, 2], "nil": None,
@@ -385,73 +327,107 @@ def test_json(spark: SparkSession, tmp_path: Path) -> None:
     lines = [json.dumps(r, ensure_ascii=False) for r in records]
     lines[1:1] = ["", "   ", "no json", '{"id": 7']
     text = "\n".join(lines) + "\n"
-    assert_same(spark, write(tmp_path / "s.jsonl", text))
-    assert_same(spark, write(tmp_path / "s.ndjson.gz", text), ["ts", "id"])
-    assert_same(spark, write(tmp_path / "s.json", text))
+    assert_same(write(tmp_path / "s.jsonl", text))
+    assert_same(write(tmp_path / "s.ndjson.gz", text), ["ts", "id"])
+    assert_same(write(tmp_path / "s.json", text))
     write(tmp_path / "several/1.json", json.dumps(records, indent=1))
     write(tmp_path / "several/2.json", text)
     write(tmp_path / "several/3.json", '[{"id": 5, "other": 1}]')
-    assert_same(spark, tmp_path / "several")
-    pretty = write(tmp_path / "pretty.json", json.dumps(record, indent=1))
-    with pytest.raises(SourceError, match="line of its own"):
-        open_files(spark, pretty, "s", ["id"])
+    assert_same(tmp_path / "several")
+    assert_same(write(tmp_path / "pretty.json", json.dumps(record, indent=1)))
 
 
 @pytest.mark.parametrize(
     "first", ["7", "1.5", '"x"', '"2024-05-01T09:30:00Z"', '"2024-05-01"'], ids=repr
 )
-def test_json_values_that_only_just_are_what_the_column_holds(
-    spark: SparkSession, tmp_path: Path, first: str
-) -> None:
+def test_json_values_that_only_just_are_what_the_column_holds(tmp_path: Path, first: str) -> None:
     values = JSON_VALUES
-    if first == '"x"':
-        # Numbers in a column of text: DuckDB writes them anew, Spark as they were.
-        values = [value for value in values if value not in ("1e3", "-0")]
     lines = [f'{{"v": {value}, "w": 1}}' for value in values]
     path = write(tmp_path / "s.jsonl", after(f'{{"v": {first}, "w": 1}}\n', lines))
-    assert_same(spark, path)
+    assert_same(path)
 
 
-def test_json_of_mixed_types(spark: SparkSession, tmp_path: Path) -> None:
+def test_json_of_mixed_types(tmp_path: Path) -> None:
     values = ["1", '"x"', "[1, 2]", "null", '{"z": 1.5}', "1.5", "true"]
     path = write(tmp_path / "s.jsonl", "".join(f'{{"v": {value}}}\n' for value in values))
-    assert_same(spark, path)
-    cases = write(tmp_path / "c.jsonl", '{"a": 1, "A": 2}\n')
-    with pytest.raises(SourceError, match="differ only in case"):
-        open_files(spark, cases, "s", ["A_1"])
+    assert_same(path)
+    assert_same(write(tmp_path / "c.jsonl", '{"a": 1, "A": 2}\n'))
+
+
+# --- ranges --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+@pytest.mark.parametrize("size", [7, 50, 64, 200])
+def test_ranges_of_any_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str, size: int
+) -> None:
+    """Every line is in one range, wherever the cuts are."""
+    random.seed(size)
+    lines = ["id,x"] if ending == "csv" else []
+    for number in range(60):
+        text = "y" * random.randrange(12)
+        lines.append(
+            f"{number},{text}" if ending == "csv" else json.dumps({"id": number, "x": text})
+        )
+    for last in ("", "\n"):
+        path = write(tmp_path / f"s{len(last)}.{ending}", "\n".join(lines) + last)
+        monkeypatch.setattr(ranges, "RANGE_BYTES", size)
+        assert len(assert_same(path)) > 1
+
+
+def test_files_that_are_not_cut(tmp_path: Path) -> None:
+    """Quotes may hold line breaks; compressed files have no positions."""
+    quoted = "a,b\n" + '1,"x\ny"\n' * 30_000
+    assert len(assert_same(write(tmp_path / "q.csv", quoted))) == 1
+    plain = "a,b\n" + "1,x\n" * 30_000
+    assert len(assert_same(write(tmp_path / "p.csv.gz", plain))) == 1
+    assert len(assert_same(write(tmp_path / "p.csv", plain))) > 1
+
+
+# --- streams in memory ---------------------------------------------------------------------------
+
+
+def test_streams_in_memory_are_spooled(tmp_path: Path) -> None:
+    wide = pa.table({"id": pa.array(range(300_000)), "w": pa.array(["a", "b"] * 150_000)})
+    wide = wide.set_column(1, "w", wide["w"].dictionary_encode())
+    parts = [wide, pa.table({"id": pa.array([1.5]), "w": ["c"]}), wide.slice(0, 3)]
+    opened = spooled(source(iter(parts), "s"), ["w", "id"], tmp_path, "s")
+    assert opened.pieces is not None
+    pieces = opened.pieces()
+    assert len(pieces) > 3
+    rows, rejects = by_pieces(pieces, ["w", "id"])
+    wanted = [{"w": row["w"], "id": row["id"]} for part in parts for row in part.to_pylist()]
+    assert rows == wanted
+    assert rejects == []
 
 
 # --- growing folders -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("pattern", ["", "*.csv", "**/*.csv"])
-def test_follow(spark: SparkSession, tmp_path: Path, pattern: str) -> None:
+def test_new_files_in_the_layout_of_the_first(tmp_path: Path, pattern: str) -> None:
     folder = tmp_path / "in [1] {x}" if not pattern else tmp_path / "in"
     write(folder / "1.csv", "id,val\n1,1.5\n2,2.5\n")
     write(folder / "_2.csv", "id,val\n99,1.5\n")
-    path = str(folder / pattern) if pattern else folder
-    stream = open_files(spark, path, "s", ["val", "id"], follow=True, files_per_trigger=1)
-    assert stream.frame.isStreaming
-    assert stream.frame.columns == ["val", "id", BAD_COLUMN, BAD_REASON, BAD_VALUE]
-    name = f"follow_{len(pattern)}"
-    query = stream.frame.writeStream.format("memory").queryName(name).start()
-    try:
-        query.processAllAvailable()
-        below = folder if pattern == "*.csv" else folder / "below"
-        write(below / ".3.csv", "id,val\n3,x\n4,4.5\n").rename(below / "3.csv")
-        write(folder / "notes.txt", "id,val\n5,5\n")
-        query.processAllAvailable()
-        rows = {(row["id"], row["val"], row[BAD_REASON]) for row in spark.table(name).collect()}
-    finally:
-        query.stop()
-    assert rows == {
-        (1, 1.5, None), (2, 2.5, None), (3, None, "not a number"), (4, 4.5, None),
-    }  # fmt: skip
+    path = str(folder / pattern) if pattern else str(folder)
+    layout = TextLayout.of(path, "s", ["val", "id"])
+    layout = TextLayout.from_plain(json.loads(json.dumps(layout.to_plain())))
+    first = new_files(path, "s", set())
+    assert by_pieces(layout.pieces(first[0], "s"), ["val", "id"])[0] == [
+        {"val": 1.5, "id": 1}, {"val": 2.5, "id": 2},
+    ]  # fmt: skip
+    below = folder if pattern == "*.csv" else folder / "below"
+    write(below / ".3.csv", "val,id\nx,3\n4,4\n").rename(below / "3.csv")
+    write(folder / "notes.txt", "id,val\n5,5\n")
+    (new,) = new_files(path, "s", set(first))
+    rows, rejects = by_pieces(layout.pieces(new, "s"), ["val", "id"])
+    assert rows == [{"val": 4.0, "id": 4}]
+    assert [reject[:3] for reject in rejects] == [(0, "val", "not a number")]
 
 
-def test_follow_before_there_is_a_file(spark: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match="holds no"):
-        open_files(spark, tmp_path, "s", ["id"], follow=True)
+def test_follow_before_there_is_a_file(tmp_path: Path) -> None:
+    assert new_files(str(tmp_path), "s", set()) == []
     with pytest.raises(SourceError, match="holds no"):
         wait_for_files(tmp_path, "s", 0.1)
     late = threading.Timer(0.3, write, (tmp_path / "1.csv", "id\n1\n"))
@@ -460,17 +436,3 @@ def test_follow_before_there_is_a_file(spark: SparkSession, tmp_path: Path) -> N
     assert wait_for_files(tmp_path, "s", 10) == [str(tmp_path / "1.csv")]
     assert time.monotonic() - begin < 5
     late.join()
-
-
-def test_follow_parquet_and_json(spark: SparkSession, tmp_path: Path) -> None:
-    times = pa.array([-1, None], pa.timestamp("ns"))
-    pq.write_table(pa.table({"t": times, "id": [1, 2]}), tmp_path / "1.parquet")
-    write(tmp_path / "j/1.jsonl", '{"id": 1, "t": "2024-01-01"}\n')
-    for place, name in ((tmp_path / "1.parquet", "follow_p"), (tmp_path / "j", "follow_j")):
-        stream = open_files(spark, place, "s", ["id", "t"], follow=True)
-        query = stream.frame.writeStream.format("memory").queryName(name).start()
-        try:
-            query.processAllAvailable()
-        finally:
-            query.stop()
-        assert spark.table(name).toArrow().to_pylist()[0]["id"] == 1

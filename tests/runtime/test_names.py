@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import crestline
-from crestline.core.errors import QueryError, SourceError
+from crestline.core.errors import CrestlineError, PlanError, QueryError, SourceError
 from crestline.runtime.roles import (
     Carried,
     Number,
@@ -20,10 +20,16 @@ from crestline.runtime.roles import (
     tie_role,
 )
 from crestline.testing import Row
-from local.engines import rows_of
+from local.engines import (
+    ask,
+    column,
+    rows_of,
+)
 from spark.by_hand import ByHand
 
 MOMENT = pa.timestamp("us")
+
+
 STREAM = pa.table(
     {
         "ts": pa.array([0, 1, 2, 2, 5, 6, 3, 9, 12, 13], MOMENT),
@@ -32,18 +38,32 @@ STREAM = pa.table(
         "g": ["a", "b", "a", None, "b", "a", "b", "a", "b", "a"],
     }
 )
+
+
 EVERY = (
     "query", "window_start", "window_end", "at", "change", "rank", "previous_rank", "score",
     "probability", "upper", "certain", "revision",
 )  # fmt: skip
+
+
 SLIDING = "[RANGE 6 us SLIDE 2 us ON ts]"
+
+
 RANKED = f"SELECT TOP 2 x AS {{}} FROM s {SLIDING} PARTITION BY g AS {{}} {{}} ORDER BY x DESC"
+
+
 COMBINED = (
     f"SELECT TOP 2 x AS {{}} FROM s {SLIDING} PARTITION BY g AS {{}}"
     " COMBINE SUM(p) ACROSS g OBJECT x {}"
 )
+
+
 SNAPSHOTS = {"query", "window_start", "window_end", "rank", "score"}
+
+
 CHANGES = {"query", "at", "change", "rank", "previous_rank", "score"}
+
+
 #: A query and the names that are taken in its result.
 KINDS = {
     "snapshots": (RANKED, "", SNAPSHOTS),
@@ -54,6 +74,8 @@ KINDS = {
     "combined changes": (COMBINED, "EMIT CHANGES", CHANGES | {"upper", "certain"}),
     "revised": (RANKED, "LATENESS 0 us LATE REVISE", SNAPSHOTS | {"revision"}),
 }
+
+
 PAIRS = [
     (kind, name, free)
     for kind, (_, _, taken) in KINDS.items()
@@ -131,6 +153,8 @@ OURS = (
     *Role, *Number, *Carried, tie_role(0), tie_role(1), partition_role(0), partition_role(1),
     selected_role(0), selected_role(1), key_role(0), "e0", "e1", "batch", "temp", "crestline_batch",
 )  # fmt: skip
+
+
 #: A stream of which every column plays another role.
 PLAYING = pa.table(
     {
@@ -144,11 +168,17 @@ PLAYING = pa.table(
         "rule": [1, 2, 2, 4, 5, 6, 7, 8, 9, 9],
     }
 )
+
+
 FROM = (
     " FROM s [RANGE 6 us SLIDE 2 us ON `{moment}`] WHERE `{unique}` < 9"
     " PARTITION BY `{group}` AS three"
 )
+
+
 SELECTED = "SELECT TOP 2 `{shown}` AS one, `{unique}` + `{second}` AS two" + FROM
+
+
 QUERIES = {
     "ranked": SELECTED + " ORDER BY `{second}` DESC, `{value}` + 1, `{chance}` KEY (`{unique}`)",
     "probable": SELECTED + " WITH PROBABILITY `{chance}` EXCLUSIVE BY `{rule}` ORDER BY `{value}`",
@@ -179,3 +209,83 @@ def test_a_star_may_bring_names_of_ours() -> None:
         assert {tuple(row[name] for name in names) for row in found} == {
             tuple(row.values()) for row in stream.to_pylist()
         }
+
+
+ODD_NAMES = [
+    "two words",
+    "ünïcode",
+    "日本",
+    'a"b',
+    "it's",
+    "semi;colon",
+    "select",
+    "a.b",
+    "[x]",
+    "--",
+]
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+def test_odd_column_names(name: str) -> None:
+    quoted = f"`{name}`"
+    table = pa.table(
+        {
+            name: pa.array([3.0, 1.0, 2.0]),
+            f"{name} t": pa.array([0, 1, 2], pa.timestamp("us", tz="UTC")),
+            f"{name} p": ["x", "x", "y"],
+        }
+    )
+    rows = ask(
+        f"SELECT TOP 1 {quoted} FROM s [RANGE 1 s SLIDE 1 s ON `{name} t`] WHERE {quoted} < 2.5"
+        f" PARTITION BY `{name} p` ORDER BY {quoted} DESC KEY ({quoted})",
+        table,
+    )
+    assert [(row[f"{name} p"], row[name]) for row in rows] == [("x", 1.0), ("y", 2.0)]
+
+
+def test_a_backtick_in_a_name() -> None:
+    table = pa.table({"a`b": [1.0, 2.0]})
+    assert column(
+        "SELECT TOP 1 `a``b` FROM s [ROWS 2 SLIDE 2] ORDER BY `a``b` DESC", table, "a`b"
+    ) == [2]
+
+
+@pytest.mark.parametrize("name", ["my stream", 'a "quoted" one', "it's", "ünïcode", "a;b"])
+def test_odd_stream_names(name: str) -> None:
+    table = pa.table({"val": [1.0, None]})
+    query = f"SELECT TOP 1 val FROM `{name}` [ROWS 1] ORDER BY val DESC"
+    results = crestline.run(query, {name: table}, engine="local")
+    assert len(results) == 1
+    assert results.rejects.column("stream").to_pylist() == [name]
+
+
+def test_a_stream_that_was_not_given() -> None:
+    query = "SELECT TOP 1 val FROM trades [ROWS 1] ORDER BY val DESC"
+    for streams in ({}, {"quotes": pa.table({"val": [1.0]})}):
+        with pytest.raises(CrestlineError) as caught:
+            crestline.run(query, streams, engine="local")
+        assert "trades" in str(caught.value)
+        assert all(given in str(caught.value) for given in streams)
+
+
+def test_names_that_the_result_uses_itself() -> None:
+    """A stream may have a column called rank or score; its values must not be mixed up."""
+    table = pa.table({"rank": [7, 8], "score": [1.0, 2.0], "query": ["p", "q"]})
+    query = "SELECT TOP 1 rank AS level, query AS text FROM s [ROWS 2 SLIDE 2] ORDER BY score DESC"
+    (row,) = ask(query, table)
+    assert (row["rank"], row["level"], row["text"], row["query"]) == (1, 8, "q", "query")
+
+
+def test_a_result_never_has_two_columns_of_one_name() -> None:
+    table = pa.table({"rank": [7, 8], "val": [1.0, 2.0], "grp": ["x", "x"]})
+    for query in (
+        "SELECT TOP 1 rank FROM s [ROWS 2 SLIDE 2] ORDER BY val DESC",
+        "SELECT TOP 1 grp FROM s [ROWS 2 SLIDE 2] PARTITION BY grp ORDER BY val DESC",
+        "SELECT TOP 1 val, val FROM s [ROWS 2 SLIDE 2] ORDER BY val DESC",
+    ):
+        try:
+            names = crestline.run(query, {"s": table}, engine="local").to_arrow().column_names
+        except (QueryError, PlanError, SourceError) as error:
+            assert "AS" in str(error), "say how to give it another name"
+        else:
+            assert len(names) == len(set(names)), query

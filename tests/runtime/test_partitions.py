@@ -10,8 +10,8 @@ import pytest
 
 import crestline
 from crestline.testing import Spec
-from local.by_sql import expected_table
 from local.engines import assert_same_rows, catalogue, rows_of, run, supports
+from testing.by_sql import expected_table
 
 SECOND = 1_000_000
 

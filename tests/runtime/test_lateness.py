@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 
@@ -205,3 +207,12 @@ def test_a_window_without_event_time_has_nothing_late() -> None:
     spec = Spec(1, "rows", 2, 1)
     data = [{"id": n, "val": n} for n in (3, 1, 2)]
     assert run(spec, data).metrics.rows_late == 0
+
+
+def test_records_that_correct_the_past_are_counted_as_kept() -> None:
+    seconds = np.arange(0, 400) * 1_000_000
+    table = pa.table({"t": pa.array(seconds).cast(pa.timestamp("us")), "x": np.arange(400.0)})
+    query = "SELECT TOP 2 x FROM s [RANGE 10 s SLIDE 10 s ON t] ORDER BY x DESC LATENESS 0 s"
+    dropping = crestline.run(query, {"s": table}).metrics
+    revising = crestline.run(f"{query} LATE REVISE", {"s": table}).metrics
+    assert revising.kept == 2 * 40 > dropping.kept

@@ -7,9 +7,9 @@ from dataclasses import replace
 from hypothesis import given
 
 from crestline.testing import expect
-from local.by_sql import expected
 from local.engines import assert_same_rows, examples
 from strategies import Case, cases
+from testing.by_sql import expected
 
 
 @examples(40)

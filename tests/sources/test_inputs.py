@@ -2,142 +2,37 @@
 
 from __future__ import annotations
 
-import asyncio
 import csv
-import dataclasses
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
-from datetime import UTC, datetime, timedelta
+from collections.abc import AsyncIterator, Iterator
+from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
-import pyarrow.dataset as ds
 import pytest
 
 import crestline
 from crestline.core.errors import SourceError
 from crestline.sources import records
 from local.engines import rejects_of, rows_of
-
-TIMED = "SELECT TOP 2 name FROM s [RANGE 10 SECONDS SLIDE 5 SECONDS ON ts] ORDER BY val DESC"
-COUNTED = "SELECT TOP 2 name, val FROM s [ROWS 5 SLIDE 2] ORDER BY val DESC"
-START = datetime(2024, 5, 1, 9, 0, tzinfo=UTC)
-COUNT = 40
-#: Scores with ties, a NULL and infinities; every other time is out of order.
-SCORES = [[1.5, 7.25, 7.25, -3.0, None, 1e300, 0.0, -0.0][n % 8] for n in range(COUNT)]
-TIMES = [START + timedelta(seconds=n - (n % 2) * 3) for n in range(COUNT)]
-NAMES = [f"n{n}" for n in range(COUNT)]
-
-
-def table() -> pa.Table:
-    times = pa.array(TIMES, pa.timestamp("us", "UTC"))
-    return pa.table({"name": NAMES, "ts": times, "val": pa.array(SCORES, pa.float64())})
-
-
-def dicts(**changed: Callable[[Any], Any]) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = table().to_pylist()
-    return [{n: changed[n](v) if n in changed else v for n, v in row.items()} for row in rows]
-
-
-def plain(results: Any) -> tuple[list[Any], list[tuple[int, str, str]]]:
-    return rows_of(results.to_arrow()), rejects_of(results)
-
-
-WANTED = {query: plain(crestline.run(query, {"s": table()})) for query in (TIMED, COUNTED)}
-
-
-def iso(moment: datetime) -> str:
-    return moment.isoformat()
-
-
-class Point(NamedTuple):
-    name: str
-    ts: datetime
-    val: float | None
-
-
-@dataclasses.dataclass
-class Reading:
-    name: str
-    ts: datetime
-    val: float | None
-
-
-class Exported:
-    """Something of which only the Arrow protocol is known."""
-
-    def __arrow_c_stream__(self, requested: object = None) -> object:
-        return table().__arrow_c_stream__(requested)
-
-
-def pandas_frame() -> pd.DataFrame:
-    return table().to_pandas()
-
-
-def numpy_records() -> np.ndarray[Any, Any]:
-    kind = [("name", "S4"), ("ts", "datetime64[ms]"), ("val", ">f8")]
-    rows = [(n, t.replace(tzinfo=None), v) for n, t, v in zip(NAMES, TIMES, SCORES, strict=True)]
-    return np.array(rows, dtype=kind)
-
-
-def pieces() -> Iterator[pa.Table]:
-    for start in range(0, COUNT, 7):
-        yield table().slice(start, 7)
-
-
-FORMS: dict[str, Callable[[], Any]] = {
-    "Polars": lambda: pl.from_arrow(table()),
-    "Polars with text times": lambda: pl.DataFrame(dicts(ts=iso)),
-    "LazyFrame": lambda: pl.DataFrame(pl.from_arrow(table())).lazy().filter(pl.col("name") != ""),
-    "DuckDB relation": lambda: duckdb.connect().from_arrow(table()),
-    "pandas with text times": lambda: pd.DataFrame(dicts(ts=iso)),
-    "pandas with its times as index": lambda: pandas_frame().set_index("ts"),
-    "pandas with names twice": lambda: pd.concat(
-        [pandas_frame(), pd.DataFrame(np.zeros((COUNT, 2)), columns=["x", "x"])], axis=1
-    ),
-    "Arrow with text times": lambda: pa.Table.from_pylist(dicts(ts=iso)),
-    "Arrow batch": lambda: table().combine_chunks().to_batches()[0],
-    "Arrow dataset": lambda: ds.dataset(table()),
-    "Arrow scanner": lambda: ds.dataset(table()).scanner(),
-    "Arrow C stream": Exported,
-    "columns in lists": lambda: table().to_pydict(),
-    "columns in arrays": lambda: {
-        "name": np.array(NAMES),
-        "ts": np.array([t.replace(tzinfo=None) for t in TIMES], "datetime64[us]"),
-        "val": pa.array(SCORES),
-    },
-    "columns in series": lambda: {
-        "name": pl.Series(NAMES), "ts": pd.Series(TIMES), "val": pl.Series(SCORES),
-    },
-    "generator of dictionaries": lambda: iter(dicts()),
-    "dictionaries with NumPy values": lambda: dicts(
-        ts=lambda t: np.datetime64(t.replace(tzinfo=None), "s"),
-        val=lambda v: None if v is None else np.float64(v),
-    ),
-    "dictionaries with pandas values": lambda: dicts(
-        ts=pd.Timestamp, val=lambda v: pd.NA if v is None else v
-    ),
-    "generator of text times": lambda: iter(dicts(ts=iso)),
-    "generator of named tuples": lambda: (Point(**row) for row in dicts()),
-    "list of data classes": lambda: [Reading(**row) for row in dicts()],
-    "generator of pandas": lambda: (piece.to_pandas() for piece in pieces()),
-    "list of Polars": lambda: [pl.from_arrow(piece) for piece in pieces()],
-    "generator of lists of dictionaries": lambda: (piece.to_pylist() for piece in pieces()),
-    "generator of columns": lambda: (piece.to_pydict() for piece in pieces()),
-    "generator of all kinds": lambda: (
-        make(piece)
-        for make, piece in zip(
-            [pl.from_arrow, pa.Table.to_pandas, pa.Table.to_pylist] * 2, pieces(), strict=True
-        )
-    ),
-}  # fmt: skip
+from sources.forms import (
+    COUNTED,
+    FORMS,
+    TIMED,
+    WANTED,
+    dicts,
+    iso,
+    numpy_records,
+    plain,
+    table,
+)
 
 
 @pytest.mark.parametrize("query", [TIMED, COUNTED], ids=["timed", "counted"])
@@ -200,8 +95,6 @@ def test_readers_of_csv_yield_frames_or_records(tmp_path: Path) -> None:
     assert rows == WANTED[TIMED][0]
     assert [row for row, _, _ in rejects] == [row for row, _, _ in WANTED[TIMED][1]]
 
-
-# --- values that are awkward ---------------------------------------------------------------------
 
 ANY = "SELECT TOP 5 c FROM s [ROWS 5] ORDER BY val DESC"
 
@@ -288,9 +181,6 @@ def test_categories_are_texts(series: Any) -> None:
 def test_integers_of_128_bits() -> None:
     frame = pl.DataFrame({"c": pl.Series([2**100, 1], dtype=pl.Int128), "val": [0, 1]})
     assert values_of(frame) == [2**100, 1]
-
-
-# --- a dictionary: streams, columns or a record --------------------------------------------------
 
 
 def test_a_dictionary_of_the_wrong_name_tells_both_names() -> None:
@@ -389,58 +279,3 @@ print(*(len(crestline.run(query, data)) for data in ([{"a": 1}], {"a": [1, 2]}, 
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "1 2 1"
-
-
-# --- sessions ------------------------------------------------------------------------------------
-
-
-def test_a_session_is_closed_at_the_end_of_its_block() -> None:
-    with crestline.open(COUNTED) as session:
-        session.push(table())
-        saved = session.snapshot()
-    for call in (lambda: session.push(table()), session.finish, lambda: session.add(COUNTED)):
-        with pytest.raises(
-            crestline.CrestlineError, match="this session is closed: open a new one"
-        ):
-            call()
-    assert session.metrics.rows_in == COUNT, "what is known stays known"
-    assert session.snapshot() == saved
-    with crestline.open(COUNTED, state=saved) as resumed:
-        assert resumed.push(dicts()).num_rows > 0
-
-
-def test_a_block_that_fails_closes_its_session_and_hides_nothing() -> None:
-    with pytest.raises(KeyError), crestline.open(COUNTED) as session:
-        raise KeyError("mine")
-    with pytest.raises(crestline.CrestlineError, match="closed"):
-        session.push(dicts())
-    session.close()
-
-
-def test_an_empty_push_changes_nothing() -> None:
-    with crestline.open(COUNTED) as session:
-        for nothing in ([], iter([]), pd.DataFrame(), pl.DataFrame()):
-            session.push(nothing)
-        session.push(table())
-        before = session.snapshot()
-        for nothing in ([], iter([]), pd.DataFrame(), pl.DataFrame(), table().slice(0, 0)):
-            session.push(nothing)
-        assert session.metrics.rows_in == COUNT
-        assert session.snapshot() == before
-
-
-def test_results_of_an_asynchronous_stream() -> None:
-    async def arriving() -> AsyncIterator[pa.Table]:
-        for piece in pieces():
-            await asyncio.sleep(0)
-            yield piece
-
-    async def results(session: crestline.Session) -> AsyncIterator[pa.Table]:
-        async for piece in arriving():
-            yield await asyncio.to_thread(session.push, piece)
-
-    async def collected() -> list[pa.Table]:
-        with crestline.open(TIMED + " LATENESS 5 SECONDS") as session:
-            return [*[rows async for rows in results(session)], session.finish()]
-
-    assert rows_of(pa.concat_tables(asyncio.run(collected()))) == WANTED[TIMED][0]
