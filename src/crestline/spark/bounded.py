@@ -136,7 +136,7 @@ class _Group:
         self._pieces: list[NumberedPiece] = []
         if filled:
             self._layout = layout_of(queries, inputs)
-            self._pieces = numbered(inputs)
+            self._pieces = numbered(queries, inputs)
 
     def answers(self) -> dict[str, _Answer]:
         """The answers of all queries."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from zlib import crc32
 
 from crestline.core.errors import PlanError
-from crestline.language import Query
+from crestline.language import Expression, Query
 from crestline.planner import Bundle, arrange
 from crestline.runtime.conforming import Uses, settled, widened
 from crestline.runtime.projection import Projection
@@ -110,8 +110,16 @@ def layout_of(queries: Mapping[str, Query], inputs: Mapping[str, Source]) -> Lay
     return Layout(schema, opened.typed, shared, across)
 
 
-def numbered(inputs: Mapping[str, Source]) -> list[NumberedPiece]:
+def common_where(queries: Mapping[str, Query]) -> Expression | None:
+    """The condition that all queries share, if they read one input."""
+    conditions = {query.where for query in queries.values()}
+    one = len(conditions) == 1 and not any(query.others for query in queries.values())
+    return conditions.pop() if one else None
+
+
+def numbered(queries: Mapping[str, Query], inputs: Mapping[str, Source]) -> list[NumberedPiece]:
     """The pieces of all inputs, in the order of arrival within each input."""
+    where = common_where(queries)
     pieces = []
     for number, (name, opened) in enumerate(inputs.items()):
         if not opened.schema.names:
@@ -119,7 +127,7 @@ def numbered(inputs: Mapping[str, Source]) -> list[NumberedPiece]:
         assert opened.pieces is not None, "the stream is in files"
         pieces += [
             NumberedPiece((number << INPUT_BITS) + position, name, piece)
-            for position, piece in enumerate(opened.pieces())
+            for position, piece in enumerate(opened.pieces(where))
         ]
     return pieces
 
@@ -150,6 +158,6 @@ def parallelism(session: SparkSession) -> int:
 
 
 __all__ = [
-    "BUCKETS", "INPUT_BITS", "ScanPlan", "layout_of", "numbered", "parallelism", "plan_scan",
-    "tasks_of",
+    "BUCKETS", "INPUT_BITS", "ScanPlan", "common_where", "layout_of", "numbered", "parallelism",
+    "plan_scan", "tasks_of",
 ]  # fmt: skip
