@@ -15,6 +15,7 @@ due.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -26,7 +27,9 @@ from crestline.core.tables import REJECTS
 from crestline.language import Query, in_full
 from crestline.planner import Bundle, arrange
 from crestline.runtime.queries import named_queries
+from crestline.spark.bounds import bounds_of
 from crestline.spark.catalyst import Projected, arrow_schema, project
+from crestline.spark.estimate import against_pruning
 from crestline.spark.inputs import one_frame
 from crestline.spark.spread import spread_by
 from crestline.spark.stages import (
@@ -41,12 +44,14 @@ from crestline.spark.stages import (
 from crestline.spark.stages.rows import OUTCOME, PRUNED, Kind
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 #: Buckets of a streaming query whose records can be spread. Their number is part of the checkpoint,
 #: so it must not depend on the machine.
 BUCKETS = 16
 _MOST_BUCKETS = 1 << 16
+
+_log = logging.getLogger("crestline.spark")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +95,9 @@ def pipeline(
     reading: Reading | None = None,
     typed: bool = True,
     filtering: bool = True,
+    prune: bool | None = False,
 ) -> Pipeline:
-    """Plan the queries on a batch or streaming frame."""
+    """Plan the queries on a batch or streaming frame. ``prune`` is that of ``topk``."""
     reading = reading or Reading()
     bundles = arrange(queries)  # refuses queries before anything runs
     bounded = not frame.isStreaming
@@ -102,9 +108,10 @@ def pipeline(
     extra = tuple(name for name in (reading.chunk, *(reading.bad or ())) if name is not None)
     projected = project(frame, bundles, buckets, filtering=filtering, typed=typed, extra=extra)
     step = Step(projected.members, buckets, bounded, reading.keep_rejects, reading.whole)
-    pruned = projected.frame.mapInArrow(
-        Prune(projected.members, buckets, reading), _ddl(PRUNED)
-    ).groupBy("bucket")
+    records = projected.frame if prune is False else _pruned(projected, bundles, prune)
+    pruned = records.mapInArrow(Prune(projected.members, buckets, reading), _ddl(PRUNED)).groupBy(
+        "bucket"
+    )
     if bounded:
         outcome = pruned.applyInArrow(bounded_step(step), _ddl(OUTCOME))
     else:
@@ -119,7 +126,34 @@ def _default_buckets(frame: DataFrame, bundles: list[Bundle], bounded: bool) -> 
         return 1
     if not bounded:
         return BUCKETS
-    return 2 * max(1, frame.sparkSession.sparkContext.defaultParallelism)
+    return 2 * _parallelism(frame.sparkSession)
+
+
+def _parallelism(session: SparkSession) -> int:
+    """The cores of the cluster. Of a remote session only its shuffle partitions are known."""
+    context = getattr(session, "sparkContext", None)
+    if context is not None:
+        return max(1, int(context.defaultParallelism))
+    partitions = session.conf.get("spark.sql.shuffle.partitions") or ""
+    # Some vendors have "auto" there, and Spark's default says nothing of the cluster.
+    return min(int(partitions), BUCKETS) if partitions.isdecimal() else BUCKETS
+
+
+def _pruned(projected: Projected, bundles: list[Bundle], prune: bool | None) -> DataFrame:
+    """The projected frame, pruned inside the JVM where that is possible and pays."""
+    frame = projected.frame
+    bounds = "a stream is read once" if frame.isStreaming else bounds_of(projected, bundles)
+    if isinstance(bounds, str):
+        if prune:
+            raise PlanError(f"prune=True, but rows cannot be pruned inside the JVM: {bounds}")
+        _log.info("rows are not pruned inside the JVM: %s", bounds)
+        return frame
+    against = None if prune else against_pruning(frame, bounds)
+    if against is not None:
+        _log.info("rows are not pruned inside the JVM: %s", against)
+        return frame
+    _log.info("rows are pruned inside the JVM, by the best of %d groups a pane", bounds.groups)
+    return bounds.pruned(frame)
 
 
 def topk(
@@ -128,6 +162,7 @@ def topk(
     *,
     buckets: int | None = None,
     metrics: str | None = "crestline",
+    prune: bool | None = None,
 ) -> DataFrame:
     """The results of a query (or several, separated by ``;``) over a DataFrame, as a DataFrame.
 
@@ -145,11 +180,15 @@ def topk(
     name ``metrics``: ``result_rows``, ``rows_late`` and ``rows_rejected`` of the round, the
     ``records_kept`` after it, and the ``lateness_needed`` so far. The latter is the LATENESS, in
     microseconds, that no record would have been late with.
+
+    ``prune`` says whether the rows of a batch are pruned inside the JVM before they move to Python.
+    This reads the frame twice. No result changes, if both readings give the same rows. By default
+    Crestline decides, and logs at level INFO of the logger ``crestline.spark`` what it decided.
     """
     queries = named_queries(query)
     together = one_frame(frame, queries)
     queries = in_full(queries, together.columns)
-    planned = pipeline(together, queries, buckets=buckets).merged()
+    planned = pipeline(together, queries, buckets=buckets, prune=prune).merged()
     if together.isStreaming and metrics is not None:
         planned = replace(planned, outcome=_observed(planned.outcome, metrics))
     return planned.results()
