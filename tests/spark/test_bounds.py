@@ -236,7 +236,7 @@ DECIDED = {
         lambda frame: frame.selectExpr("ts", "g", "x + rand() AS x"), BEST, r"other values \(rand"
     ),
     "in no order": (
-        lambda frame: frame.selectExpr("timestamp_seconds(x) AS ts", "x"), BEST, "holds about . rows"
+        lambda frame: frame.selectExpr("timestamp_seconds(x) AS ts", "x"), BEST, "about . rows"
     ),
     "small": (lambda frame: frame.filter("false"), BEST, "small|holds about 0 rows"),
 }  # fmt: skip

@@ -11,7 +11,7 @@ the bound, and a row below it is not among the k best. Rows that tie with the bo
 stays too if its time or its score is NULL or NaN, or if its pane has fewer than k groups. Each pane
 keeps a row, so the first and the last window are the same.
 
-Scores are compared as the engine compares them: as doubles, whatever their type.
+Scores are compared as doubles. Numbers that doubles cannot tell apart tie, so they stay.
 """
 
 from __future__ import annotations
@@ -29,12 +29,9 @@ if TYPE_CHECKING:
 
 #: With so many groups for each of the k ranks, few rows stay beside the k best.
 _GROUPS_PER_RANK = 4
-#: How far below the bound a decimal stays. As doubles, Java's and Arrow's may differ in their last
-#: digits.
-_SLACK = "1e-9D"
 _UTC = ("UTC", "Etc/UTC", "Z", "GMT")
 _TIMES = ("timestamp", "timestamp_ntz", "date")
-_NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double")
+_NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
 #: Spark groups values of these types exactly as the engine does.
 _KEYS = ("boolean", "tinyint", "smallint", "int", "bigint", "date", "timestamp", "string", "binary")
 
@@ -53,8 +50,6 @@ class Bounds:
     #: The score as a double: larger is better.
     score: str
     partition: tuple[str, ...]
-    #: The least score that stays, from ``bound``.
-    least: str = "bound"
 
     @property
     def groups(self) -> int:
@@ -69,7 +64,7 @@ class Bounds:
         same = F.expr(self.pane) == F.col("pane")
         for number, column in enumerate(self.partition):
             same = same & F.col(column).eqNullSafe(F.col(f"p{number}"))
-        stays = F.coalesce(F.expr(f"{self.score} >= {self.least}"), F.lit(True))
+        stays = F.coalesce(F.expr(f"{self.score} >= bound"), F.lit(True))
         return frame.join(F.broadcast(bounds), same, "left").filter(stays).select(frame.columns)
 
     def _bounds(self, frame: DataFrame) -> DataFrame:
@@ -102,17 +97,13 @@ def bounds_of(projected: Projected, bundles: list[Bundle]) -> Bounds | str:
     zone = projected.frame.sparkSession.conf.get("spark.sql.session.timeZone")
     if dtypes[time] not in _TIMES or (dtypes[time] == "timestamp_ntz" and zone not in _UTC):
         return f"event times are of type {dtypes[time]}, in a session in the time zone {zone}"
-    is_decimal = dtypes[score].startswith("decimal")
-    if dtypes[score] not in _NUMBERS and not is_decimal:
+    if dtypes[score].partition("(")[0] not in _NUMBERS:
         return f"scores are of type {dtypes[score]}"
     for column in partition:
         if dtypes[column] not in _KEYS:
             return f"PARTITION BY has a value of type {dtypes[column]}"
     double = f"CAST({score} AS DOUBLE)"
-    # 0.0 makes both zeros one; the engine negates ascending scores in this way too.
-    descending = query.order_by[0].descending
-    score = f"({double} + 0.0D)" if descending else f"(0.0D - {double})"
-    least = f"bound - abs(bound) * {_SLACK}" if is_decimal else "bound"
+    score = double if query.order_by[0].descending else f"(-{double})"
     length = query.window.panes.length
     micros = f"unix_micros(CAST({time} AS TIMESTAMP))"
     # Rounded down, also before 1970. Times beyond the limit are rejected.
@@ -123,7 +114,7 @@ def bounds_of(projected: Projected, bundles: list[Bundle]) -> Bounds | str:
     if dtypes[time] == "date":  # all its rows have one time, so a day is a part of one pane
         pane = f"unix_date({time})"
         micros = f"unix_date({time}) * 86400000000D"
-    return Bounds(query.k, pane, length, micros, score, partition, least)
+    return Bounds(query.k, pane, length, micros, score, partition)
 
 
 def _problem(bundles: list[Bundle]) -> str | None:
