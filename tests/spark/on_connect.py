@@ -14,15 +14,21 @@ from pyspark.sql import SparkSession
 from pyspark.sql.connect.session import SparkSession as RemoteSession
 
 from crestline.spark import rejects, topk
+from crestline.spark.progress import watching
 
 
 def main(folder: Path) -> None:
     spark = SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false")
+    spark = spark.config("spark.connect.progress.reportInterval", "10ms")
     spark = spark.config("spark.sql.shuffle.partitions", "2").getOrCreate()
     assert isinstance(spark, RemoteSession)
     queries = json.loads((folder / "queries.json").read_text())
     readings = spark.read.parquet(str(folder / "readings.parquet"))
+    reports: list[tuple[int, int]] = []
+    with watching(spark, lambda done, of: reports.append((done, of))):
+        topk(readings, queries["batch"]).collect()
     printed: dict[str, Any] = {
+        "last report": reports[-1],
         "batch": rows(topk(readings, queries["batch"])),
         "pruned": rows(topk(readings, queries["batch"], prune=True)),
         "transform": rows(readings.transform(topk, query=queries["batch"])),

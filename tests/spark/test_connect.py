@@ -83,6 +83,11 @@ def test_a_batch_gives_the_rows_of_one_process(
     assert remote[case] == of_one_process(query)
 
 
+def test_progress_is_what_the_server_reports(remote: dict[str, Any]) -> None:
+    done, tasks = remote["last report"]
+    assert 1 <= done <= tasks
+
+
 def test_rejects(remote: dict[str, Any]) -> None:
     rejected = crestline.run(QUERIES["batch"], {"a": READINGS}).rejects.to_pylist()
     assert remote["rejects"] == list(map(repr, rejected))

@@ -31,6 +31,7 @@ from crestline.spark.bounds import bounds_of
 from crestline.spark.catalyst import Projected, arrow_schema, project
 from crestline.spark.estimate import against_pruning
 from crestline.spark.inputs import one_frame
+from crestline.spark.remote import context_of
 from crestline.spark.spread import spread_by
 from crestline.spark.stages import (
     Merge,
@@ -131,9 +132,9 @@ def _default_buckets(frame: DataFrame, bundles: list[Bundle], bounded: bool) -> 
 
 def _parallelism(session: SparkSession) -> int:
     """The cores of the cluster. Of a remote session only its shuffle partitions are known."""
-    context = getattr(session, "sparkContext", None)
+    context = context_of(session)
     if context is not None:
-        return max(1, int(context.defaultParallelism))
+        return max(1, context.defaultParallelism)
     partitions = session.conf.get("spark.sql.shuffle.partitions") or ""
     # Some vendors have "auto" there, and Spark's default says nothing of the cluster.
     return min(int(partitions), BUCKETS) if partitions.isdecimal() else BUCKETS
