@@ -59,7 +59,7 @@ def versions_to_try(needs: list[str], versions: list[str]) -> list[str]:
 
 def environment(requirement: str, tools: list[str]) -> Path:
     """The Python of an environment with this PySpark; it is made if it is missing."""
-    folder = ENVIRONMENTS / re.sub(r"[^\w.]+", "-", requirement)
+    folder = ENVIRONMENTS / re.sub(r"[^\w.]+", "-", requirement).strip("-.")
     python = folder / "bin" / "python"
     if not python.exists():
         print(f"making {folder.relative_to(ROOT)} ...", flush=True)

@@ -16,9 +16,9 @@ due.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -45,7 +45,8 @@ from crestline.spark.stages import (
 from crestline.spark.stages.rows import OUTCOME, PRUNED, Kind
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, GroupedData, SparkSession
+    from pyspark.sql.types import StructType
 
 #: Buckets of a streaming query whose records can be spread. Their number is part of the checkpoint,
 #: so it must not depend on the machine.
@@ -61,6 +62,8 @@ class Pipeline:
 
     projected: Projected
     outcome: DataFrame
+    #: The frame before the step, by bucket, and the step: only of a batch that is not merged.
+    gathered: tuple[GroupedData, Step] | None = None
 
     def merged(self) -> Pipeline:
         """The same pipeline, with the answers of shards merged."""
@@ -74,18 +77,25 @@ class Pipeline:
         others = [name for name in OUTCOME.names if name != "member"]
         gathered = self.outcome.select(member, *others).repartition(sharded, "member")
         merged = gathered.mapInArrow(Merge(self.projected.members), _ddl(OUTCOME))
-        return replace(self, outcome=merged)
+        return replace(self, outcome=merged, gathered=None)
 
     def results(self) -> DataFrame:
         """The result rows of all queries. The outcome must be ``merged``."""
         schema = self.projected.results
         stage = Unpack(Kind.ROWS, arrow_schema(schema).serialize().to_pybytes())
-        return self.outcome.mapInArrow(stage, schema)
+        return self._unpacked(stage, schema)
 
     def rejects(self) -> DataFrame:
         """The records that were set aside, with their reasons."""
         stage = Unpack(Kind.REJECTS, REJECTS.serialize().to_pybytes())
-        return self.outcome.mapInArrow(stage, _ddl(REJECTS))
+        return self._unpacked(stage, _ddl(REJECTS))
+
+    def _unpacked(self, stage: Unpack, schema: StructType | str) -> DataFrame:
+        if self.gathered is None:
+            return self.outcome.mapInArrow(stage, schema)
+        # The step unpacks too, which saves a Python worker per task.
+        by_bucket, step = self.gathered
+        return by_bucket.applyInArrow(_step_and_unpack(step, stage), schema)
 
 
 def pipeline(
@@ -110,16 +120,26 @@ def pipeline(
     projected = project(frame, bundles, buckets, filtering=filtering, typed=typed, extra=extra)
     step = Step(projected.members, buckets, bounded, reading.keep_rejects, reading.whole)
     records = projected.frame if prune is False else _pruned(projected, bundles, prune)
-    pruned = records.mapInArrow(Prune(projected.members, buckets, reading), _ddl(PRUNED)).groupBy(
-        "bucket"
-    )
+    pruned = records.mapInArrow(Prune(projected.members, buckets, reading), _ddl(PRUNED))
+    by_bucket = pruned.groupBy("bucket")
     if bounded:
-        outcome = pruned.applyInArrow(bounded_step(step), _ddl(OUTCOME))
-    else:
-        outcome = pruned.applyInPandasWithState(
-            stateful_step(step), _ddl(OUTCOME), "state binary", "append", "NoTimeout"
-        )
+        outcome = by_bucket.applyInArrow(bounded_step(step), _ddl(OUTCOME))
+        return Pipeline(projected, outcome, (by_bucket, step))
+    outcome = by_bucket.applyInPandasWithState(
+        stateful_step(step), _ddl(OUTCOME), "state binary", "append", "NoTimeout"
+    )
     return Pipeline(projected, outcome)
+
+
+def _step_and_unpack(step: Step, stage: Unpack) -> Callable[[tuple[Any, ...], pa.Table], pa.Table]:
+    """For ``groupBy("bucket").applyInArrow``."""
+    stepped = bounded_step(step)
+
+    def run(key: tuple[Any, ...], table: pa.Table) -> pa.Table:
+        rows = stage(stepped(key, table).to_batches())
+        return pa.Table.from_batches(rows, pa.ipc.read_schema(pa.py_buffer(stage.schema)))
+
+    return run
 
 
 def _default_buckets(frame: DataFrame, bundles: list[Bundle], bounded: bool) -> int:
