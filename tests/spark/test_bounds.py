@@ -238,6 +238,11 @@ DECIDED = {
     "in no order": (
         lambda frame: frame.selectExpr("timestamp_seconds(x) AS ts", "x"), BEST, "about . rows"
     ),
+    "enormous": (
+        lambda frame: frame.sparkSession.range(10**13).selectExpr(
+            "timestamp_millis(id) AS ts", "id AS x"
+        ), BEST, "too many to broadcast"
+    ),
     "small": (lambda frame: frame.filter("false"), BEST, "small|holds about 0 rows"),
 }  # fmt: skip
 

@@ -30,6 +30,8 @@ _BYTES = {unit: 1024**power for power, unit in enumerate(("B", "KiB", "MiB", "Gi
 _SIZE = re.compile(r"Statistics\(sizeInBytes=([\d.]+) (\w+)")
 #: Below this size a second reading saves nothing.
 _LEAST_BYTES = 16 * 1024**2
+#: How many bounds are broadcast at most, and the least bytes that a row is taken to have.
+_MOST_BOUNDS, _ROW_BYTES = 1_000_000, 8
 #: Rows to look at.
 _ROWS = 10_000
 #: How many rows a group needs for the bound to save more than it costs.
@@ -103,12 +105,16 @@ def against_pruning(frame: DataFrame, bounds: Bounds) -> str | None:
         return f"reading the frame twice may be dear or give other rows ({', '.join(dear)})"
     if plan.changing is not None:
         return f"reading the frame twice may give other values ({plan.changing})"
-    if plan.size is not None and plan.size < _LEAST_BYTES:
+    if plan.size is None:
+        return "Spark does not know the size of the frame"
+    if plan.size < _LEAST_BYTES:
         return f"the frame is small ({plan.size / 1e6:.1f} MB)"
     rows = rows_per_pane(frame, bounds)
     least = _ROWS_PER_GROUP * bounds.groups
     if rows < least:
         return f"a pane (of a partition) holds about {rows:,.0f} rows, fewer than {least:,}"
+    if plan.size / _ROW_BYTES / rows > _MOST_BOUNDS:
+        return f"there may be more than {_MOST_BOUNDS:,} panes, too many to broadcast their bounds"
     return None
 
 
