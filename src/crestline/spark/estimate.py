@@ -29,11 +29,11 @@ _CHANGING = re.compile(
 _BYTES = {unit: 1024**power for power, unit in enumerate(("B", "KiB", "MiB", "GiB", "TiB", "PiB"))}
 _SIZE = re.compile(r"Statistics\(sizeInBytes=([\d.]+) (\w+)")
 #: Below this size a second reading saves nothing.
-_LEAST_BYTES = 16 * 1024**2
+_LEAST_BYTES = 32 * 1024**2
 #: How many bounds are broadcast at most, and the least bytes that a row is taken to have.
 _MOST_BOUNDS, _ROW_BYTES = 1_000_000, 8
 #: Rows to look at.
-_ROWS = 10_000
+_ROWS = 4_000
 #: How many rows a group needs for the bound to save more than it costs.
 _ROWS_PER_GROUP = 25
 
@@ -137,10 +137,12 @@ def rows_per_pane(frame: DataFrame, bounds: Bounds) -> float:
 def density(times: list[float], partitions: int, length: int) -> float:
     """Rows in a pane of ``length`` for each of the partitions, if they go on as in these rows.
 
-    >>> density([0.0, 1.0, 2.0, 4.0], 2, 10)
-    5.0
+    Where most rows have a partition of their own, nobody knows how many there are.
+
+    >>> density([0.0, 1.0, 2.0, 4.0], 2, 10), density([0.0, 1.0, 2.0, 4.0], 3, 10)
+    (5.0, 0.0)
     """
-    if not times:
+    if 2 * partitions > len(times):
         return 0.0
     span = max(max(times) - min(times), 1.0)
     return len(times) * length / span / partitions
