@@ -15,11 +15,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 ENVIRONMENTS = ROOT / ".compat"
-#: Batch and streaming frames, types, pruning, several inputs, rejects, and a remote session.
+#: Batch and streaming frames, pruning, rejects, and a remote session.
 TESTS = (
     "tests/spark/test_bounds.py",
     "tests/spark/test_connect.py",
-    "tests/spark/test_inputs.py",
     "tests/spark/test_select.py",
     "tests/spark/test_streaming.py",
 )
