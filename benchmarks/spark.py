@@ -328,7 +328,7 @@ def _cut_plans(asked: Asked) -> dict[str, Plan]:
         return projected.frame.mapInArrow(swallow, "rows bigint")
 
     def pruned(frame: DataFrame) -> DataFrame:
-        from crestline.spark.pipeline import BUCKETS
+        from crestline.spark.spread import BUCKETS
         from crestline.spark.stages import Prune
 
         buckets = BUCKETS if asked.by else 1
