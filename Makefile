@@ -21,7 +21,7 @@ SUITE ?= all
 PAPER ?= all
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick check format wheel docs stress bench rivals reproduce java clean
+.PHONY: help demo test quick check format wheel compat docs stress bench rivals reproduce java clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
@@ -50,6 +50,9 @@ format: $(VENV)/.installed-dev ## format the code and repair what ruff can repai
 wheel: $(BIN)/python ## build the wheel, check it, and run it in an empty environment
 	$(BIN)/python scripts/check_wheel.py
 
+compat: $(VENV)/.installed-dev java ## run tests of DataFrames with the oldest and the newest PySpark that is supported
+	$(BIN)/python scripts/check_compat.py
+
 stress: $(VENV)/.installed-dev java ## run the long and heavy tests
 	HYPOTHESIS_PROFILE=stress $(BIN)/python -m pytest -v -m stress tests
 
@@ -69,7 +72,7 @@ java: # install Java where it is missing and may be installed; Spark needs it
 	@scripts/ensure_java.sh
 
 clean: ## remove the virtual environment and the caches of the tools
-	rm -rf $(VENV) .rivals site dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .rivals .compat site dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 
 # The stamps make an install happen once, and again only when pyproject.toml changes.
 $(BIN)/python:

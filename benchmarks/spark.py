@@ -20,7 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmarks import spark_files
 from benchmarks.measure import Say, goal, machine
+from benchmarks.spark_files import Sizes
 from benchmarks.spark_growth import SOME, asking, growth
 from benchmarks.spark_rivals import (
     CONTENDERS,
@@ -60,7 +62,7 @@ CHECKED = {"rows": 20_000, "rate": 100, "symbols": 50, "files": 20}
 HARDLY = 0.8
 #: At most three times reading only, and at least so many times as fast as panes first.
 OF_READING, TIMES_PANES = 1 / 3, 1.5
-SECTIONS = ("cases", "stages", "growth", "batch")
+SECTIONS = ("files", "cases", "stages", "growth", "batch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +128,9 @@ def run(
         "rows": rows,
         "rows_a_batch": rows * FILES_A_BATCH // FILES,
     }
+    if "files" in sections:
+        result["files"] = spark_files.files(session, spark_files.QUICK if quick else Sizes(), say)
+        result["goals"] = result["files"]["goals"]
     if "cases" in sections:
         agreed = {case.name: _compare(case, checked, session, say) for case in cases}
         if not quick:
@@ -134,7 +139,8 @@ def run(
         tenth = in_order(trades(rows // 10, say, files=FILES, rate=rate))
         small = Stream(session, tenth, FILES_A_BATCH)
         measured = [_case(case, stream, small, agreed[case.name], turns, say) for case in cases]
-        result |= {"cases": measured, "goals": _goals(cases, measured)}
+        result["cases"] = measured
+        result["goals"] = [*result.get("goals", ()), *_goals(cases, measured)]
     if "stages" in sections:
         result["stages"] = [_stages(case, stream, say) for case in cases]
     if "growth" in sections:
@@ -322,7 +328,7 @@ def _cut_plans(asked: Asked) -> dict[str, Plan]:
         return projected.frame.mapInArrow(swallow, "rows bigint")
 
     def pruned(frame: DataFrame) -> DataFrame:
-        from crestline.spark.pipeline import BUCKETS
+        from crestline.spark.spread import BUCKETS
         from crestline.spark.stages import Prune
 
         buckets = BUCKETS if asked.by else 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from benchmarks import spark_files
 from benchmarks.measure import columns, goal_lines, machine_line, short
 
 
@@ -19,9 +20,13 @@ def table(result: dict[str, Any]) -> str:
         machine_line(result["machine"]),
         facts,
     ]
+    if "files" in result:
+        parts.append(spark_files.table(result["files"]))
     parts += [_case_table(case) for case in result.get("cases", ())]
+    if "goals" in result:
+        parts.append(goal_lines(result["goals"]))
     if "cases" in result:
-        parts += [goal_lines(result["goals"]), _state_table(result["cases"])]
+        parts.append(_state_table(result["cases"]))
     if "stages" in result:
         parts.append(_stage_table(result["stages"]))
     parts += [_series_table(name, rows) for name, rows in result.get("growth", {}).items()]

@@ -43,7 +43,7 @@ ELSEWHERE = {
     *("inputRowsPerSecond", "processedRowsPerSecond", "durationMs", "stateOperators"),
     *("lastProgress", "observedMetrics", "offsets", "commits", "--archives"),
     *("--py-files", "job.py", "max_by", "heapq.nlargest", "row_number", "HOP"),
-    *("crestline.json", "_crestline.json", "site/", ".rivals/", ".rivals/out"),
+    *("crestline.json", "_crestline.json", "site/", ".rivals/", ".rivals/out", ".compat/"),
     *("windowby", "sorted_tuple", "group_by_dynamic", "top_k_by"),
     *("AWS_SESSION_TOKEN", "HTTPS_PROXY", "rounds.jsonl"),
 }

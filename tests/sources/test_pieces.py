@@ -87,7 +87,7 @@ def assert_same(path: Path | str, columns: list[str] | None = None) -> list[Piec
     opened = source(str(path), "s")
     columns = columns or opened.schema.names
     assert opened.pieces is not None
-    pieces = opened.pieces()
+    pieces = opened.pieces(None)
     wanted, wanted_bad = locally(path, columns)
     found, found_bad = by_pieces(pieces, columns)
     assert [plain(row) for row in found] == [plain(row) for row in wanted]
@@ -394,7 +394,7 @@ def test_streams_in_memory_are_spooled(tmp_path: Path) -> None:
     parts = [wide, pa.table({"id": pa.array([1.5]), "w": ["c"]}), wide.slice(0, 3)]
     opened = spooled(source(iter(parts), "s"), ["w", "id"], tmp_path, "s")
     assert opened.pieces is not None
-    pieces = opened.pieces()
+    pieces = opened.pieces(None)
     assert len(pieces) > 3
     rows, rejects = by_pieces(pieces, ["w", "id"])
     wanted = [{"w": row["w"], "id": row["id"]} for part in parts for row in part.to_pylist()]

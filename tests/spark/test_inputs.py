@@ -7,6 +7,7 @@ import io
 import json
 import sys
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import duckdb
 import polars as pl
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.parquet as pq
 import pytest
 
 import crestline
@@ -78,3 +80,22 @@ def test_files_that_spark_itself_would_not_read(spark: Any, tmp_path: Path) -> N
         )
         assert rows_of(there.to_arrow()) == rows_of(here.to_arrow()) != []
         assert rejects_of(there) == rejects_of(here) != []
+
+
+def test_row_groups_that_are_not_read_are_counted(spark: Any, tmp_path: Path) -> None:
+    """Numbers of rows and counts are those of one process, which reads all of them."""
+    count = 4_000
+    times = [datetime(2024, 5, 1, tzinfo=UTC) + timedelta(seconds=n) for n in range(count)]
+    scores = [None if n % 500 == 7 else float(n * 7 % 101) for n in range(count)]
+    table = pa.table({"id": range(count), "ts": times, "x": scores})
+    pq.write_table(table, tmp_path / "s.parquet", row_group_size=100)
+    query = (
+        "SELECT TOP 2 id FROM s [RANGE 1 MINUTE SLIDE 30 SECONDS ON ts]"
+        " WHERE id >= 1000 AND id < 3500 ORDER BY x DESC"
+    )
+    here, there = (crestline.run(query, tmp_path, engine=e) for e in ("local", "spark"))
+    assert there.to_arrow().equals(here.to_arrow())
+    assert rejects_of(there) == rejects_of(here)
+    assert len(rejects_of(here)) == 5
+    assert there.metrics.rows_in == here.metrics.rows_in == count
+    assert there.metrics.rows_filtered == here.metrics.rows_filtered == 1_500

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from crestline.core.errors import SourceError
 from crestline.core.tables import REJECTS
+from crestline.language import Expression
 from crestline.runtime.sql import duckdb_errors, first_line
 from crestline.sources.horizon import earliest_in, horizons, unknown
 
@@ -30,6 +31,10 @@ class Piece(Protocol):
     @property
     def weight(self) -> int:
         """About how many bytes are to be read."""
+
+    @property
+    def left_out(self) -> int:
+        """How many records it has if WHERE leaves all of them out; then it is not opened."""
 
     def open(self) -> Source:
         """The records of this piece."""
@@ -56,8 +61,9 @@ class Source:
     notes: Mapping[str, str] = field(default_factory=dict)
     #: The columns whose values are in the names of folders only.
     spelled: Sequence[str] = ()
-    #: The pieces of a stream of files, in the order of the stream. None: it has no files.
-    pieces: Callable[[], list[Piece]] | None = None
+    #: The pieces of a stream of files, in the order of the stream. None: it has no files. Records
+    #: that the condition leaves out need not be in a piece that is read.
+    pieces: Callable[[Expression | None], list[Piece]] | None = None
     #: DuckDB's types of the columns of text files.
     types: Callable[[], dict[str, str]] = dict
     #: Called after the last batch: how many lines of text were read, without headers.

@@ -8,17 +8,20 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from crestline.core.errors import SourceError
+from crestline.language import Expression
 from crestline.runtime.fitting import bare_type, wider
 from crestline.sources import stores
 from crestline.sources.base import Read, Source
 from crestline.sources.hive import Partitions
 from crestline.sources.horizon import earliest_by_statistics, horizons
+from crestline.sources.statistics import left_out
 
 #: Rows of parquet read at once, roughly: enough to hide the cost of a batch, few enough for caches.
 PORTION_ROWS = 1 << 18
@@ -33,6 +36,7 @@ class ParquetPiece:
     file: int
     groups: tuple[int, ...]
     weight: int
+    left_out: int
     #: The columns that only the names of its folders spell, and their values.
     spelled: pa.Schema
     values: dict[str, Any]
@@ -90,31 +94,40 @@ def parquet_source(files: list[str], stream: str) -> Source:
     }
     partitions = Partitions.of(files).without(schema.names)
     rows = sum(parquet.metadata.num_rows for parquet in opened)
-    pieces = [
-        ParquetPiece(
-            stream, stores.absolute(file), number, tuple(groups), _weight(parquet.metadata, groups),
-            partitions.schema, partitions.values[number],
-        )
-        for number, (file, parquet) in enumerate(zip(files, opened, strict=True))
-        for groups in _portions(parquet.metadata, range(parquet.metadata.num_row_groups))
-    ]  # fmt: skip
+
+    def pieces(where: Expression | None = None) -> list[ParquetPiece]:
+        made = []
+        for number, (file, parquet) in enumerate(zip(files, opened, strict=True)):
+            for groups, out in _runs(parquet, schema, where, stream):
+                rows = sum(parquet.metadata.row_group(group).num_rows for group in groups)
+                weight = sum(parquet.metadata.row_group(g).total_byte_size for g in groups)
+                made.append(
+                    ParquetPiece(
+                        stream, stores.absolute(file), number, tuple(groups),
+                        0 if out else weight, rows if out else 0,
+                        partitions.schema, partitions.values[number],
+                    )
+                )  # fmt: skip
+        return made
+
+    portions = pieces()
 
     def read(columns: list[str]) -> Iterator[pa.Table]:
         def task(piece: ParquetPiece) -> pa.Table:
             parquet = opened[piece.file]
             return piece.table(piece.groups, columns, parquet.schema_arrow, parquet.metadata)
 
-        return _ahead(task, pieces)
+        return _ahead(task, portions)
 
     def horizons_of(column: str) -> Iterator[int]:
         groups = [earliest_by_statistics(parquet.metadata, column) for parquet in opened]
-        return horizons(min(groups[piece.file][g] for g in piece.groups) for piece in pieces)
+        return horizons(min(groups[piece.file][g] for g in piece.groups) for piece in portions)
 
     variants = [parquet.schema_arrow for parquet in opened] if notes else []
     schema = pa.schema([*schema, *partitions.schema])
     return Source(
         schema, True, _raising(read, stream), rows, horizons=horizons_of, variants=variants,
-        notes=notes, spelled=partitions.schema.names, pieces=lambda: list(pieces),
+        notes=notes, spelled=partitions.schema.names, pieces=lambda where: list(pieces(where)),
     )  # fmt: skip
 
 
@@ -130,8 +143,22 @@ def _raising(read: Read, stream: str) -> Read:
     return reading
 
 
-def _weight(metadata: pq.FileMetaData, groups: Sequence[int]) -> int:
-    return sum(metadata.row_group(group).total_byte_size for group in groups)
+def _runs(
+    parquet: pq.ParquetFile, schema: pa.Schema, where: Expression | None, stream: str
+) -> Iterator[tuple[list[int], bool]]:
+    """Neighbouring row groups, and whether WHERE leaves all their records out."""
+    metadata = parquet.metadata
+    groups = range(metadata.num_row_groups)
+    own = parquet.schema_arrow
+    # A value that does not fit the type of the stream is rejected before WHERE can leave it out.
+    if where is None or any(schema.field(field.name).type != field.type for field in own):
+        for portion in _portions(metadata, groups):
+            yield portion, False
+        return
+    out = left_out(metadata, own, where, stream)
+    for outside, some in groupby(groups, key=lambda group: bool(out[group])):
+        for portion in _portions(metadata, list(some)):
+            yield portion, outside
 
 
 def _portions(metadata: pq.FileMetaData, groups: Sequence[int]) -> Iterator[list[int]]:

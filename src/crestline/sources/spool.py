@@ -27,6 +27,7 @@ class BatchesPiece:
     stop: int
     weight: int
     typed: bool
+    left_out: int = 0
 
     def open(self) -> Source:
         with pa.OSFile(self.name) as file:
@@ -69,7 +70,7 @@ def spooled(opened: Source, columns: list[str], folder: Path, stream: str) -> So
                 )
                 pieces.append(piece)
                 written += len(batches)
-    return replace(opened, pieces=lambda: pieces, variants=[*opened.variants, *schemas])
+    return replace(opened, pieces=lambda where: pieces, variants=[*opened.variants, *schemas])
 
 
 def _plain(table: pa.Table) -> pa.Table:

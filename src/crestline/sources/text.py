@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from crestline.core.errors import SourceError
 from crestline.core.tables import REJECTS
+from crestline.language import Expression
 from crestline.runtime.sql import connect, quoted_names, quoted_text
 from crestline.sources import stores
 from crestline.sources.base import BATCH_ROWS, Piece, Source, batch_source, holding, unreadable
@@ -48,6 +49,7 @@ class TextPiece:
     dialect: str = ""
     #: The part of the file, if it is not the whole.
     range: Range | None = None
+    left_out: int = 0
 
     def open(self) -> Source:
         if self.range is None:
@@ -158,7 +160,7 @@ def text_source(
     def inferred() -> dict[str, str]:
         return _types(connection, scan, partitions.schema.names)
 
-    def pieces() -> list[Piece]:
+    def pieces(where: Expression | None) -> list[Piece]:
         return _pieces(files, copies.files == files, ending, stream, encoding, inferred())
 
     opened = Source(

@@ -32,7 +32,8 @@ from crestline.sources.spool import spooled
 from crestline.spark.failures import explaining
 from crestline.spark.outcome import Outcome, read_outcome, refuse_bad
 from crestline.spark.progress import Progress, watching
-from crestline.spark.scans import INPUT_BITS, layout_of, numbered, parallelism, plan_scan
+from crestline.spark.remote import parallelism
+from crestline.spark.scans import INPUT_BITS, layout_of, numbered, plan_scan
 from crestline.spark.stages import Layout, NumberedPiece, Reading, Step, bounded_step
 from crestline.spark.stages.rows import OUTCOME, ddl
 
@@ -136,7 +137,7 @@ class _Group:
         self._pieces: list[NumberedPiece] = []
         if filled:
             self._layout = layout_of(queries, inputs)
-            self._pieces = numbered(inputs)
+            self._pieces = numbered(queries, inputs)
 
     def answers(self) -> dict[str, _Answer]:
         """The answers of all queries."""

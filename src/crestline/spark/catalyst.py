@@ -64,17 +64,11 @@ def project(
     frame: DataFrame,
     bundles: list[Bundle],
     buckets: int,
-    *,
-    filtering: bool = True,
-    typed: bool = True,
-    extra: tuple[str, ...] = (),
 ) -> Projected:
-    """Compute the columns of all roles; ``extra`` columns come along unchanged.
-
-    With ``filtering`` a single bundle's WHERE is applied, else it is a column like any other.
-    """
-    selection = _Selection(frame, extra)
-    filtering = filtering and len(bundles) == 1
+    """Compute the columns of all roles. A single bundle's WHERE is applied, else it is a column
+    like any other."""
+    selection = _Selection(frame)
+    filtering = len(bundles) == 1
     placed = []
     for bundle in bundles:
         query = bundle.plan.query
@@ -96,7 +90,7 @@ def project(
     for number, (bundle, columns, bucket) in enumerate(placed):
         by_role = {role: dtypes[column] for role, column in columns.items()}
         roles = arrow_schema(_struct(by_role.items()))
-        texts = check_role_types(bundle.plan.query, roles, typed)
+        texts = check_role_types(bundle.plan.query, roles, typed=True)
         queries = tuple((name, str(query)) for name, query in bundle.queries.items())
         shards = can_be_split(bundle.plan) and isinstance(bucket, str)
         packed = roles.serialize().to_pybytes()
@@ -113,9 +107,9 @@ class _Selection:
     column may have any name.
     """
 
-    def __init__(self, frame: DataFrame, extra: tuple[str, ...]) -> None:
-        self._frame, self._extra = frame, extra
-        self._prefix = _unused_prefix([name for name in frame.columns if name not in extra])
+    def __init__(self, frame: DataFrame) -> None:
+        self._frame = frame
+        self._prefix = _unused_prefix(frame.columns)
         self._spelled: dict[str, str] = {}  # a query's spelling of a column -> the frame's
         self._computed: dict[str, str] = {}  # SQL -> its name in the projected frame
         self._plain: dict[str, str] = {}  # the frame's column -> its name in the projected frame
@@ -157,11 +151,10 @@ class _Selection:
                 column = F.col(quoted(name))
                 small = dtypes[name] == "float"
                 named.append((column.cast("double") if small else column).alias(spelled))
-        named += [F.col(quoted(name)) for name in self._extra]
         frame = self._frame.select(*named)
         if self._condition is not None:
             frame = frame.filter(F.expr(self._condition))
-        kept = [F.col(quoted(name)) for name in (*self._plain.values(), *self._extra)]
+        kept = [F.col(quoted(name)) for name in self._plain.values()]
         kept += [F.expr(sql).alias(name) for sql, name in self._computed.items()]
         frame = frame.select(*kept)
         if self._buckets:

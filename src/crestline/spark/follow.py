@@ -31,8 +31,8 @@ from crestline.spark.failures import explained
 from crestline.spark.followed import FollowedInputs
 from crestline.spark.history import Files, History
 from crestline.spark.outcome import read_outcome, refuse_bad
-from crestline.spark.scans import BUCKETS, ScanPlan, plan_scan
-from crestline.spark.spread import spread_by
+from crestline.spark.scans import ScanPlan, plan_scan
+from crestline.spark.spread import BUCKETS, spread_by
 from crestline.spark.stages import NumberedPiece, Reading, Step, kept_step
 from crestline.spark.stages.rows import OUTCOME, ddl
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from crestline.core import sound
 from crestline.core.errors import SourceError
-from crestline.language import Query
+from crestline.language import Expression, Query
 from crestline.runtime.projection import resolve
 from crestline.runtime.roles import columns_of
 from crestline.sources import Source, source
@@ -23,7 +23,7 @@ from crestline.sources.growing import new_files
 from crestline.sources.merging import SharedColumns
 from crestline.sources.text import TextLayout
 from crestline.spark.history import Files
-from crestline.spark.scans import INPUT_BITS, layout_of
+from crestline.spark.scans import INPUT_BITS, common_where, layout_of
 from crestline.spark.stages import Layout, NumberedPiece
 
 
@@ -34,6 +34,7 @@ class FollowedInputs:
         self._paths = dict(paths)
         self._opened: dict[str, Source] = {}
         self._texts: dict[str, TextLayout] = {}
+        self._where: Expression | None = None
 
     def columns(self, name: str) -> list[str]:
         """The columns of an input."""
@@ -50,6 +51,7 @@ class FollowedInputs:
 
     def settle(self, queries: Mapping[str, Query], settings: dict[str, Any] | None) -> None:
         """Fix the layout: as the checkpoint says, or by the files that are there."""
+        self._where = common_where(queries)
         if settings is not None:
             with sound.reading(pa.ArrowException):
                 self._restore(settings)
@@ -118,7 +120,12 @@ class FollowedInputs:
             return self._texts[name].pieces(file, name)
         opened = source(file, name)
         assert opened.pieces is not None, "a path has pieces"
-        return list(opened.pieces())
+        same = all(  # else a value that does not fit must be rejected
+            field.type == self.layout.schema.field(field.name).type
+            for field in opened.schema
+            if field.name in self.layout.schema.names
+        )
+        return list(opened.pieces(self._where if same else None))
 
 
 def _encoded(schema: pa.Schema) -> str:

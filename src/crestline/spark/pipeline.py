@@ -15,9 +15,10 @@ due.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -26,9 +27,12 @@ from crestline.core.tables import REJECTS
 from crestline.language import Query, in_full
 from crestline.planner import Bundle, arrange
 from crestline.runtime.queries import named_queries
+from crestline.spark.bounds import bounds_of
 from crestline.spark.catalyst import Projected, arrow_schema, project
+from crestline.spark.estimate import against_pruning
 from crestline.spark.inputs import one_frame
-from crestline.spark.spread import spread_by
+from crestline.spark.remote import parallelism
+from crestline.spark.spread import BUCKETS, check_buckets, spread_by
 from crestline.spark.stages import (
     Merge,
     Prune,
@@ -41,12 +45,11 @@ from crestline.spark.stages import (
 from crestline.spark.stages.rows import OUTCOME, PRUNED, Kind, ddl
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, GroupedData
+    from pyspark.sql.types import StructType
 
-#: Buckets of a streaming query whose records can be spread. Their number is part of the checkpoint,
-#: so it must not depend on the machine.
-BUCKETS = 16
-_MOST_BUCKETS = 1 << 16
+
+_log = logging.getLogger("crestline.spark")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,8 @@ class Pipeline:
 
     projected: Projected
     outcome: DataFrame
+    #: The frame before the step, by bucket, and the step: only of a batch that is not merged.
+    gathered: tuple[GroupedData, Step] | None = None
 
     def merged(self) -> Pipeline:
         """The same pipeline, with the answers of shards merged."""
@@ -68,18 +73,25 @@ class Pipeline:
         others = [name for name in OUTCOME.names if name != "member"]
         gathered = self.outcome.select(member, *others).repartition(sharded, "member")
         merged = gathered.mapInArrow(Merge(self.projected.members), ddl(OUTCOME))
-        return replace(self, outcome=merged)
+        return replace(self, outcome=merged, gathered=None)
 
     def results(self) -> DataFrame:
         """The result rows of all queries. The outcome must be ``merged``."""
         schema = self.projected.results
         stage = Unpack(Kind.ROWS, arrow_schema(schema).serialize().to_pybytes())
-        return self.outcome.mapInArrow(stage, schema)
+        return self._unpacked(stage, schema)
 
     def rejects(self) -> DataFrame:
         """The records that were set aside, with their reasons."""
         stage = Unpack(Kind.REJECTS, REJECTS.serialize().to_pybytes())
-        return self.outcome.mapInArrow(stage, ddl(REJECTS))
+        return self._unpacked(stage, ddl(REJECTS))
+
+    def _unpacked(self, stage: Unpack, schema: StructType | str) -> DataFrame:
+        if self.gathered is None:
+            return self.outcome.mapInArrow(stage, schema)
+        # The step unpacks too, which saves a Python worker per task.
+        by_bucket, step = self.gathered
+        return by_bucket.applyInArrow(_step_and_unpack(step, stage), schema)
 
 
 def pipeline(
@@ -88,29 +100,38 @@ def pipeline(
     *,
     buckets: int | None = None,
     reading: Reading | None = None,
-    typed: bool = True,
-    filtering: bool = True,
+    prune: bool | None = False,
 ) -> Pipeline:
-    """Plan the queries on a batch or streaming frame."""
+    """Plan the queries on a batch or streaming frame. ``prune`` is that of ``topk``."""
     reading = reading or Reading()
     bundles = arrange(queries)  # refuses queries before anything runs
     bounded = not frame.isStreaming
     if buckets is None:
         buckets = _default_buckets(frame, bundles, bounded)
-    if not 1 <= buckets <= _MOST_BUCKETS:
-        raise PlanError(f"buckets is {buckets}; it goes from 1 to {_MOST_BUCKETS:,}")
-    projected = project(frame, bundles, buckets, filtering=filtering, typed=typed)
+    check_buckets(buckets)
+    projected = project(frame, bundles, buckets)
     step = Step(projected.members, buckets, bounded, reading.keep_rejects, reading.whole)
-    pruned = projected.frame.mapInArrow(
-        Prune(projected.members, buckets, reading), ddl(PRUNED)
-    ).groupBy("bucket")
+    records = projected.frame if prune is False else _pruned(projected, bundles, prune)
+    pruned = records.mapInArrow(Prune(projected.members, buckets, reading), ddl(PRUNED))
+    by_bucket = pruned.groupBy("bucket")
     if bounded:
-        outcome = pruned.applyInArrow(bounded_step(step), ddl(OUTCOME))
-    else:
-        outcome = pruned.applyInPandasWithState(
-            stateful_step(step), ddl(OUTCOME), "state binary", "append", "NoTimeout"
-        )
+        outcome = by_bucket.applyInArrow(bounded_step(step), ddl(OUTCOME))
+        return Pipeline(projected, outcome, (by_bucket, step))
+    outcome = by_bucket.applyInPandasWithState(
+        stateful_step(step), ddl(OUTCOME), "state binary", "append", "NoTimeout"
+    )
     return Pipeline(projected, outcome)
+
+
+def _step_and_unpack(step: Step, stage: Unpack) -> Callable[[tuple[Any, ...], pa.Table], pa.Table]:
+    """For ``groupBy("bucket").applyInArrow``."""
+    stepped = bounded_step(step)
+
+    def run(key: tuple[Any, ...], table: pa.Table) -> pa.Table:
+        rows = stage(stepped(key, table).to_batches())
+        return pa.Table.from_batches(rows, pa.ipc.read_schema(pa.py_buffer(stage.schema)))
+
+    return run
 
 
 def _default_buckets(frame: DataFrame, bundles: list[Bundle], bounded: bool) -> int:
@@ -118,7 +139,24 @@ def _default_buckets(frame: DataFrame, bundles: list[Bundle], bounded: bool) -> 
         return 1
     if not bounded:
         return BUCKETS
-    return 2 * max(1, frame.sparkSession.sparkContext.defaultParallelism)
+    return 2 * parallelism(frame.sparkSession)
+
+
+def _pruned(projected: Projected, bundles: list[Bundle], prune: bool | None) -> DataFrame:
+    """The projected frame, pruned inside the JVM where that is possible and pays."""
+    frame = projected.frame
+    bounds = "a stream is read once" if frame.isStreaming else bounds_of(projected, bundles)
+    if isinstance(bounds, str):
+        if prune:
+            raise PlanError(f"prune=True, but rows cannot be pruned inside the JVM: {bounds}")
+        _log.info("rows are not pruned inside the JVM: %s", bounds)
+        return frame
+    against = None if prune else against_pruning(frame, bounds)
+    if against is not None:
+        _log.info("rows are not pruned inside the JVM: %s", against)
+        return frame
+    _log.info("rows are pruned inside the JVM, by the best of %d groups a pane", bounds.groups)
+    return bounds.pruned(frame)
 
 
 def topk(
@@ -127,6 +165,7 @@ def topk(
     *,
     buckets: int | None = None,
     metrics: str | None = "crestline",
+    prune: bool | None = None,
 ) -> DataFrame:
     """The results of a query (or several, separated by ``;``) over a DataFrame, as a DataFrame.
 
@@ -144,11 +183,15 @@ def topk(
     name ``metrics``: ``result_rows``, ``rows_late`` and ``rows_rejected`` of the round, the
     ``records_kept`` after it, and the ``lateness_needed`` so far. The latter is the LATENESS, in
     microseconds, that no record would have been late with.
+
+    ``prune`` says whether the rows of a batch are pruned inside the JVM before they move to Python.
+    This reads the frame twice. No result changes, if both readings give the same rows. By default
+    Crestline decides, and logs at level INFO of the logger ``crestline.spark`` what it decided.
     """
     queries = named_queries(query)
     together = one_frame(frame, queries)
     queries = in_full(queries, together.columns)
-    planned = pipeline(together, queries, buckets=buckets).merged()
+    planned = pipeline(together, queries, buckets=buckets, prune=prune).merged()
     if together.isStreaming and metrics is not None:
         planned = replace(planned, outcome=_observed(planned.outcome, metrics))
     return planned.results()

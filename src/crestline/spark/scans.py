@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from zlib import crc32
 
-from crestline.core.errors import PlanError
-from crestline.language import Query
+from crestline.language import Expression, Query
 from crestline.planner import Bundle, arrange
 from crestline.runtime.conforming import Uses, settled, widened
 from crestline.runtime.projection import Projection
@@ -21,7 +20,8 @@ from crestline.runtime.roles import Carried
 from crestline.runtime.shards import can_be_split
 from crestline.sources import Source
 from crestline.sources.merging import merged, shared_columns
-from crestline.spark.spread import spread_by
+from crestline.spark.remote import parallelism
+from crestline.spark.spread import BUCKETS, check_buckets, spread_by
 from crestline.spark.stages import Layout, Member, NumberedPiece, Reading, Scan
 from crestline.spark.stages.rows import PRUNED
 
@@ -30,10 +30,6 @@ if TYPE_CHECKING:
 
 #: The number of an input stands above these bits of a chunk's number.
 INPUT_BITS = 40
-#: Buckets of a followed stream whose records can be spread. Their number is part of the checkpoint,
-#: so it must not depend on the machine.
-BUCKETS = 16
-_MOST_BUCKETS = 1 << 16
 #: Bytes that a task reads at most, if there are enough pieces.
 _TASK_BYTES = 1 << 28
 
@@ -66,8 +62,7 @@ def plan_scan(
     bundles = arrange(queries)
     spread = any(spread_by(bundle.plan) for bundle in bundles)
     buckets = (BUCKETS if spread else 1) if buckets is None else buckets
-    if not 1 <= buckets <= _MOST_BUCKETS:
-        raise PlanError(f"buckets is {buckets}; it goes from 1 to {_MOST_BUCKETS:,}")
+    check_buckets(buckets)
     members = tuple(
         _member(number, bundle, layout, buckets) for number, bundle in enumerate(bundles)
     )
@@ -110,8 +105,16 @@ def layout_of(queries: Mapping[str, Query], inputs: Mapping[str, Source]) -> Lay
     return Layout(schema, opened.typed, shared, across)
 
 
-def numbered(inputs: Mapping[str, Source]) -> list[NumberedPiece]:
+def common_where(queries: Mapping[str, Query]) -> Expression | None:
+    """The condition that all queries share, if they read one input."""
+    conditions = {query.where for query in queries.values()}
+    one = len(conditions) == 1 and not any(query.others for query in queries.values())
+    return conditions.pop() if one else None
+
+
+def numbered(queries: Mapping[str, Query], inputs: Mapping[str, Source]) -> list[NumberedPiece]:
     """The pieces of all inputs, in the order of arrival within each input."""
+    where = common_where(queries)
     pieces = []
     for number, (name, opened) in enumerate(inputs.items()):
         if not opened.schema.names:
@@ -119,7 +122,7 @@ def numbered(inputs: Mapping[str, Source]) -> list[NumberedPiece]:
         assert opened.pieces is not None, "the stream is in files"
         pieces += [
             NumberedPiece((number << INPUT_BITS) + position, name, piece)
-            for position, piece in enumerate(opened.pieces())
+            for position, piece in enumerate(opened.pieces(where))
         ]
     return pieces
 
@@ -138,18 +141,7 @@ def tasks_of(pieces: Sequence[NumberedPiece], cores: int) -> tuple[tuple[Numbere
     return tuple(tuple(task) for task in tasks if task)
 
 
-def parallelism(session: SparkSession) -> int:
-    """The number of tasks that run at once, as far as Spark tells."""
-    context = getattr(session, "_sc", None)  # a remote session has none
-    if context is not None:
-        return max(1, int(context.defaultParallelism))
-    from pyspark.sql import functions as F
-
-    spread = session.range(0, 4096).select(F.spark_partition_id().alias("task"))
-    return max(1, spread.distinct().count())
-
-
 __all__ = [
-    "BUCKETS", "INPUT_BITS", "ScanPlan", "layout_of", "numbered", "parallelism", "plan_scan",
-    "tasks_of",
+    "INPUT_BITS", "ScanPlan", "common_where", "layout_of", "numbered",
+    "plan_scan", "tasks_of",
 ]  # fmt: skip

@@ -14,10 +14,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from crestline.core.errors import PlanError
 from crestline.planner import Plan
 from crestline.runtime.roles import Role, partition_role
 from crestline.runtime.shards import can_be_split
 
+#: Buckets of a stream that continues, if its records can be spread. Their number is part of the
+#: checkpoint, so it must not depend on the machine.
+BUCKETS = 16
+_MOST_BUCKETS = 1 << 16
 _Hashes = npt.NDArray[np.uint64]
 
 
@@ -25,6 +30,12 @@ def spread_by(plan: Plan) -> tuple[str, ...]:
     """The roles whose values decide the bucket of a record; none if all records belong together."""
     partition = tuple(partition_role(i) for i in range(len(plan.query.partition_by)))
     return (*partition, Role.OBJECT) if can_be_split(plan) else partition
+
+
+def check_buckets(buckets: int) -> None:
+    """Raise PlanError unless there may be so many buckets."""
+    if not 1 <= buckets <= _MOST_BUCKETS:
+        raise PlanError(f"buckets is {buckets}; it goes from 1 to {_MOST_BUCKETS:,}")
 
 
 def buckets_of(columns: Sequence[pa.ChunkedArray], buckets: int) -> pa.ChunkedArray:
@@ -79,4 +90,4 @@ def _mixed(hashes: _Hashes) -> _Hashes:
     return hashes ^ (hashes >> np.uint64(31))
 
 
-__all__ = ["buckets_of", "spread_by"]
+__all__ = ["BUCKETS", "buckets_of", "check_buckets", "spread_by"]

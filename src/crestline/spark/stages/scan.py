@@ -62,6 +62,10 @@ class Scan:
         columns = _Columns(self.layout, self.members, self.buckets)
         weighed = False
         for chunk in chunks:
+            if chunk.piece.left_out:
+                for sieve in pruning.sieves:
+                    sieve.leave_out(chunk.number, chunk.piece.left_out)
+                continue
             source = chunk.piece.open()
             for batch in source.read(columns.needed(chunk, source.schema)):
                 if batch.num_rows == 0:
