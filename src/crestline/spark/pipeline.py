@@ -46,7 +46,7 @@ from crestline.spark.stages import (
 from crestline.spark.stages.rows import OUTCOME, PRUNED, Kind, ddl
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, GroupedData
+    from pyspark.sql import DataFrame, GroupedData, SparkSession
     from pyspark.sql.types import StructType
 
 
