@@ -13,7 +13,11 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.connect.session import SparkSession as RemoteSession
 
+import crestline
+from crestline.runtime.queries import named_queries
+from crestline.runtime.rounds import Round
 from crestline.spark import rejects, topk
+from crestline.spark.follow import Follow, checkpoint_at
 from crestline.spark.progress import watching
 
 
@@ -37,6 +41,8 @@ def main(folder: Path) -> None:
         "rejects": rows(rejects(readings, queries["batch"])),
         "combined": rows(topk({"a": readings, "b": readings}, queries["combined"])),
         "stream": stream(spark, folder, queries["partitioned"]),
+        "files": files(folder, queries),
+        "followed": followed(spark, folder, queries["partitioned"]),
     }
     (folder / "printed.json").write_text(json.dumps(printed))
     spark.stop()
@@ -56,6 +62,38 @@ def stream(spark: Any, folder: Path, text: str) -> dict[str, Any]:
     query.awaitTermination()
     observed = list(query.recentProgress[0].observedMetrics)
     return {"rows": rows(spark.read.parquet(str(folder / "top"))), "observed": observed}
+
+
+def files(folder: Path, queries: dict[str, str]) -> dict[str, list[str]]:
+    """Bounded runs over files take the session that is active."""
+    path = str(folder / "readings.parquet")
+    return {
+        name: as_texts(crestline.run(queries[name], {"a": path}, engine="spark").to_arrow())
+        for name in ("batch", "partitioned")
+    }
+
+
+def followed(spark: Any, folder: Path, text: str) -> list[str]:
+    queries = named_queries(text)
+    rounds: list[Round] = []
+    checkpoint = checkpoint_at(folder / "rounds", queries)
+    follow = Follow(
+        spark, queries, str(folder / "readings.parquet"), checkpoint, rounds.append, "available-now"
+    )
+    follow.start()
+    try:
+        follow.wait()
+    finally:
+        follow.stop()
+    (only,) = rounds
+    return as_texts(only.rows["query"])
+
+
+def as_texts(table: Any) -> list[str]:
+    rows = table.to_pylist()
+    for row in rows:
+        row |= {name: row[name].replace(tzinfo=None) for name in ("window_start", "window_end")}
+    return sorted(map(repr, rows))
 
 
 def rows(frame: Any) -> list[str]:

@@ -40,8 +40,8 @@ import numpy as np, pyarrow as pa
 def look(batches):
     import crestline
     from crestline.certain import MinTopK
-    from crestline.spark.warm import warm
-    warm()
+    from crestline.runtime.rehearsal import warm
+    warm(["steps"])
     for batch in batches:
         operator = MinTopK(k=1, window=10, slide=10)
         operator.observe(batch.column(0).to_numpy().astype(float))

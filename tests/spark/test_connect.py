@@ -99,3 +99,13 @@ def test_a_stream_gives_the_rows_that_are_due(remote: dict[str, Any]) -> None:
     due = of_one_process("partitioned", datetime(2024, 5, 1, 0, 0, 35))
     assert remote["stream"]["rows"] == due
     assert remote["stream"]["observed"] == ["crestline"]
+
+
+@pytest.mark.parametrize("query", ["batch", "partitioned"])
+def test_files_give_the_rows_of_one_process(remote: dict[str, Any], query: str) -> None:
+    assert remote["files"][query] == of_one_process(query)
+
+
+def test_followed_files_give_the_rows_that_are_due(remote: dict[str, Any]) -> None:
+    due = of_one_process("partitioned", datetime(2024, 5, 1, 0, 0, 35))
+    assert remote["followed"] == due

@@ -17,7 +17,7 @@ from hypothesis import given, seed
 from hypothesis import strategies as st
 
 import crestline
-from crestline.core.errors import PlanError
+from crestline.core.errors import PlanError, ShufflePartitionsWarning
 from crestline.spark import rejects, topk
 from crestline.testing import Row, expect
 from local.engines import assert_same_rows, in_place, moment, rows_of
@@ -256,3 +256,20 @@ def test_a_million_keys(spark: Any, tmp_path: Path) -> None:
     order = [(name, "ascending") for name in ("window_end", "grp", "rank")]
     got = feed.table().select(wanted.column_names).sort_by(order)
     assert got.equals(wanted.cast(got.schema))
+
+
+def test_too_many_shuffle_partitions_are_told_once(spark: Any) -> None:
+    session = spark.newSession()
+    session.conf.set("spark.sql.shuffle.partitions", "200")
+    rate = session.readStream.format("rate").load()
+    query = "SELECT TOP 1 value FROM s [RANGE 10 SECONDS SLIDE 5 SECONDS ON timestamp]"
+    query += " ORDER BY value DESC"
+    with pytest.warns(ShufflePartitionsWarning) as told:
+        topk(rate, query)
+    assert len(told) == 1
+    assert "spark.conf.set('spark.sql.shuffle.partitions', 2)" in str(told[0].message)
+    session.conf.set("spark.sql.shuffle.partitions", "4")
+    topk(rate, query)  # a warning would be an error
+    batch = session.range(5).selectExpr("id AS value", "timestamp_seconds(id) AS timestamp")
+    session.conf.set("spark.sql.shuffle.partitions", "200")
+    topk(batch, query)  # Spark joins the partitions of a batch

@@ -82,6 +82,7 @@ def spark(
     master: str | None, conf: Mapping[str, str] | None, *, quiet: bool = False
 ) -> Iterator[Started]:
     """Start a session, and stop it at the end unless it ran before."""
+    from crestline.spark.remote import context_of
     from crestline.spark.session import explained, gone, is_running, start, stop
 
     hush_the_bridge()
@@ -90,7 +91,9 @@ def spark(
     with saying("starting Spark ...", quiet=quiet):
         session = start(master, conf)
     try:
-        yield Started(session, str(session.sparkContext.master), time.monotonic() - began)
+        context = context_of(session)
+        where = str(context.master) if context is not None else master or "Spark Connect"
+        yield Started(session, where, time.monotonic() - began)
     except Exception as error:
         if explained(error) is None and (reason := gone()) is not None:
             raise reason from error

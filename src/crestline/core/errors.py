@@ -90,3 +90,7 @@ class MissingExtraError(CrestlineError, ImportError):
 
 class LateRecordsWarning(UserWarning):
     """More than one record in a hundred was dropped as late; says which LATENESS suffices."""
+
+
+class ShufflePartitionsWarning(UserWarning):
+    """A Spark session has far more shuffle partitions than a streaming query has use for."""

@@ -16,13 +16,14 @@ due.
 from __future__ import annotations
 
 import logging
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from crestline.core.errors import PlanError
+from crestline.core.errors import PlanError, ShufflePartitionsWarning
 from crestline.core.tables import REJECTS
 from crestline.language import Query, in_full
 from crestline.planner import Bundle, arrange
@@ -45,7 +46,7 @@ from crestline.spark.stages import (
 from crestline.spark.stages.rows import OUTCOME, PRUNED, Kind, ddl
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, GroupedData
+    from pyspark.sql import DataFrame, GroupedData, SparkSession
     from pyspark.sql.types import StructType
 
 
@@ -109,6 +110,8 @@ def pipeline(
     if buckets is None:
         buckets = _default_buckets(frame, bundles, bounded)
     check_buckets(buckets)
+    if not bounded:
+        _warn_of_partitions(frame.sparkSession, buckets)
     projected = project(frame, bundles, buckets)
     step = Step(projected.members, buckets, bounded, reading.keep_rejects, reading.whole)
     records = projected.frame if prune is False else _pruned(projected, bundles, prune)
@@ -140,6 +143,25 @@ def _default_buckets(frame: DataFrame, bundles: list[Bundle], bounded: bool) -> 
     if not bounded:
         return BUCKETS
     return 2 * parallelism(frame.sparkSession)
+
+
+def _warn_of_partitions(session: SparkSession, buckets: int) -> None:
+    """Warn if the session has many more shuffle partitions than there is state to spread.
+
+    Spark takes the number of a stateful step from the session when a query starts, so only the user
+    can change it.
+    """
+    setting = "spark.sql.shuffle.partitions"
+    partitions = session.conf.get(setting) or ""
+    enough = max(buckets, parallelism(session))
+    if partitions.isdecimal() and int(partitions) > 2 * enough:
+        warnings.warn(
+            f"{setting} is {partitions}, but the query has {buckets} pieces of state. Each of the"
+            " others costs a task and some files in every round. Before a new checkpoint is begun:"
+            f" spark.conf.set('{setting}', {enough})",
+            ShufflePartitionsWarning,
+            stacklevel=4,
+        )
 
 
 def _pruned(projected: Projected, bundles: list[Bundle], prune: bool | None) -> DataFrame:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import sys
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -13,6 +14,20 @@ def context_of(session: SparkSession) -> SparkContext | None:
     """The context of a session; None if the session is remote."""
     context: SparkContext | None = getattr(session, "sparkContext", None)
     return context
+
+
+def remote_session(address: str | None) -> SparkSession | None:
+    """The session at an address such as ``sc://host:15002``, or the remote session that is active;
+    None if there is neither."""
+    if address is not None and address.startswith("sc://"):
+        from pyspark.sql import SparkSession
+
+        return SparkSession.builder.remote(address).getOrCreate()
+    module: Any = sys.modules.get("pyspark.sql.connect.session")
+    active: SparkSession | None = None
+    if module is not None and address is None:
+        active = module.SparkSession.getActiveSession()
+    return active
 
 
 def parallelism(session: SparkSession) -> int:
@@ -27,4 +42,4 @@ def parallelism(session: SparkSession) -> int:
     return max(1, tasks.distinct().count())
 
 
-__all__ = ["context_of", "parallelism"]
+__all__ = ["context_of", "parallelism", "remote_session"]

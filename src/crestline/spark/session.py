@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from crestline.core.extras import need
 from crestline.core.unfinished import files
 from crestline.spark.failures import GONE, EngineError, explained
+from crestline.spark.remote import remote_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -87,13 +88,18 @@ _muted = threading.Event()
 
 def start(master: str | None = None, conf: Mapping[str, str] | None = None) -> SparkSession:
     """Return the running Spark session, or start one: on this machine's cores unless ``master``
-    says otherwise.
+    says otherwise. ``sc://host:15002`` is a server of Spark Connect.
 
     ``conf`` overrules every default. A session that runs already takes only those settings that can
     still be changed.
     """
     need("pyspark", "Spark")
     settings = dict(conf or {})
+    remote = remote_session(master)
+    if remote is not None:
+        for key, value in settings.items():
+            remote.conf.set(key, value)
+        return remote
     if master is not None:
         settings["spark.master"] = master
     from pyspark import SparkContext
