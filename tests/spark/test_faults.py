@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import crestline
 from crestline.core.errors import CrestlineError, StateError
 from crestline.runtime.queries import named_queries
 from crestline.runtime.rounds import Round
@@ -314,3 +315,51 @@ def test_a_round_that_was_begun_is_repeated_with_its_files(spark: Any, tmp_path:
         ["part-0.parquet"], ["part-1.parquet"],
     ]  # fmt: skip
     assert sorted(run.parts) == [0, 1]
+
+
+def test_a_file_that_was_removed_before_it_was_read_is_told(spark: Any, tmp_path: Path) -> None:
+    run = Run(spark, tmp_path)
+    run.add(0)
+
+    def fails(found: Round) -> None:
+        raise Broken("before writing")
+
+    with pytest.raises(Broken):
+        run.follow(sink=fails, trigger="available-now").wait()
+    (tmp_path / "in" / "part-0.parquet").unlink()
+    for number in (1, 2):
+        run.add(number)
+    follow = run.follow(trigger="available-now", files_per_trigger=1)
+    follow.wait()
+    assert sorted(run.parts) == [0, 1, 2]
+    assert run.parts[0].num_rows == 0
+    session = crestline.open(QUERY)
+    due = [session.push(run.batches[number]) for number in (1, 2)]
+    assert run.rows() == pa.concat_tables(due).to_pylist() != []
+    assert [note.split("/")[-1] for note in follow.notes] == [
+        "part-0.parquet was removed before it was read"
+    ]
+
+
+@pytest.mark.parametrize("buckets", [1, 2])
+def test_rounds_without_records(spark: Any, tmp_path: Path, buckets: int) -> None:
+    """Files without rows before, between and after others: nothing is lost, and nothing fails."""
+    run = Run(spark, tmp_path)
+    query = QUERY if buckets > 1 else QUERY.replace(" PARTITION BY venue", "")
+    empty = pa.table(run.batches[0]).slice(0, 0)
+    run.batches = [empty, run.batches[0], empty, run.batches[1], empty]
+    for number in range(len(run.batches)):
+        run.add(number)
+    queries = named_queries(query)
+    checkpoint = checkpoint_at(run.folder / "checkpoint", queries, buckets)
+    follow = Follow(
+        spark, queries, str(run.folder / "in"), checkpoint, run.take, "available-now",
+        files_per_trigger=1,
+    )  # fmt: skip
+    follow.start()
+    follow.wait()
+    session = crestline.open(query)
+    due = [session.push(run.batches[number]) for number in (1, 3)]
+    assert sorted(run.parts) == [0, 1, 2, 3, 4]
+    rows = pa.concat_tables([run.parts[number] for number in range(5)])
+    assert rows.to_pylist() == pa.concat_tables(due).to_pylist() != []

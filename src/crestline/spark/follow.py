@@ -69,6 +69,8 @@ class Follow:
     trigger: str = "1 second"
     strict: bool = False
     files_per_trigger: int | None = None
+    #: Sentences for the end of the run.
+    notes: list[str] = field(default_factory=list, init=False)
     _failure: BaseException | None = field(default=None, init=False)
     _thread: threading.Thread | None = field(default=None, init=False)
     _stopped: threading.Event = field(default_factory=threading.Event, init=False)
@@ -121,7 +123,10 @@ class Follow:
         if not any(files.values()):
             return False
         history.begin(files, self._inputs.settings())
-        pieces = self._inputs.pieces(files)
+        gone = self._inputs.gone(files)
+        self.notes += [f"{file} was removed before it was read" for file in gone]
+        left = {name: [f for f in names if f not in gone] for name, names in files.items()}
+        pieces = self._inputs.pieces(left)
         outcome = self._step(self._plan, pieces, history.round)
         if self._stopped.is_set():
             return False
@@ -142,16 +147,19 @@ class Follow:
         """Run a round; return its outcome."""
         states = self._history.states
         step = Step(plan.members, plan.buckets, bounded=False, keep_rejects=True)
-        if not pieces:  # files without records
-            return OUTCOME.empty_table()
-        pruned = plan.pruned(self.session, pieces, Reading(keep_rejects=True))
-        if plan.buckets > 1:
-            run = kept_step(step, states, number)
-            return pruned.groupBy("bucket").applyInArrow(run, ddl(OUTCOME)).toArrow()
-        payloads = [value.as_py() for value in pruned.toArrow().column("payload")]
-        batch, state = step(0, states.read(0, number), payloads)
-        states.write(0, number, state)
-        return pa.Table.from_batches([batch])
+        outcome = OUTCOME.empty_table()
+        if pieces:
+            pruned = plan.pruned(self.session, pieces, Reading(keep_rejects=True))
+            if plan.buckets > 1:
+                run = kept_step(step, states, number)
+                outcome = pruned.groupBy("bucket").applyInArrow(run, ddl(OUTCOME)).toArrow()
+            elif payloads := [value.as_py() for value in pruned.toArrow().column("payload")]:
+                batch, state = step(0, states.read(0, number), payloads)
+                states.write(0, number, state)
+                outcome = pa.Table.from_batches([batch])
+        if not outcome.num_rows:  # there was no record, so no bucket had anything to do
+            states.carry(plan.buckets, number)
+        return outcome
 
     def _take(self, collected: pa.Table, number: int) -> None:
         outcomes = read_outcome(collected, self._plan.members, self.queries)

@@ -17,7 +17,7 @@ from crestline.core.errors import SourceError
 from crestline.language import Expression, Query
 from crestline.runtime.projection import resolve
 from crestline.runtime.roles import columns_of
-from crestline.sources import Source, source
+from crestline.sources import Source, source, stores
 from crestline.sources.endings import TEXT, ending_of
 from crestline.sources.growing import new_files
 from crestline.sources.merging import SharedColumns
@@ -97,6 +97,16 @@ class FollowedInputs:
             name: new_files(path, name, taken.get(name, set()))
             for name, path in self._paths.items()
         }
+
+    def gone(self, files: Files) -> set[str]:
+        """The files of a round that are no longer there: a round may be repeated much later."""
+        gone = set()
+        for file in (file for names in files.values() for file in names):
+            try:
+                stores.status(file)
+            except FileNotFoundError:
+                gone.add(file)
+        return gone
 
     def pieces(self, files: Files) -> list[NumberedPiece]:
         """The pieces of a round's files."""

@@ -108,12 +108,12 @@ class States:
     folder: str
 
     def read(self, bucket: int, number: int) -> bytes | None:
-        """The state of a bucket before a round; None before the first round."""
+        """The state of a bucket before a round; None before the first record."""
         if number == 0:
             return None
         path = self._path(bucket, number - 1)
         try:
-            return path.read_bytes()
+            return path.read_bytes() or None
         except FileNotFoundError:
             raise StateError(
                 f"the checkpoint lacks the file {path}: it is damaged, or this machine does not"
@@ -136,6 +136,11 @@ class States:
                 old.unlink(missing_ok=True)
         except OSError as error:
             raise unwritable(Path(self.folder).parent, error) from error
+
+    def carry(self, buckets: int, number: int) -> None:
+        """Keep the states of all buckets through a round without records."""
+        for bucket in range(buckets):
+            self.write(bucket, number, self.read(bucket, number) or b"")
 
     def _path(self, bucket: int, number: int) -> Path:
         return Path(self.folder, f"bucket-{bucket:05}", f"{number:09}.bin")
