@@ -19,6 +19,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import crestline
+from crestline.spark import scans
+from crestline.spark.stages.scan import Warm
 from local.engines import rejects_of, rows_of
 
 QUERY = "SELECT TOP 2 id FROM s [RANGE 10 SECONDS SLIDE 5 SECONDS ON ts] ORDER BY x DESC"
@@ -99,3 +101,23 @@ def test_row_groups_that_are_not_read_are_counted(spark: Any, tmp_path: Path) ->
     assert len(rejects_of(here)) == 5
     assert there.metrics.rows_in == here.metrics.rows_in == count
     assert there.metrics.rows_filtered == here.metrics.rows_filtered == 1_500
+
+
+def test_kernels_are_compiled_before_the_records_come(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once in a session for each family, and not for a few records."""
+    families: list[tuple[str, ...]] = []
+
+    def warmed(made: tuple[str, ...]) -> Warm:
+        families.append(made)
+        return Warm(made)
+
+    monkeypatch.setattr(scans, "Warm", warmed)
+    monkeypatch.setattr(scans, "_warmed", set())
+    crestline.run(QUERY, RECORDS, engine="spark")
+    assert families == []
+    monkeypatch.setattr(scans, "_MANY_BYTES", 1)
+    for _ in range(2):
+        crestline.run(QUERY, RECORDS, engine="spark")
+    assert families == [("steps",)]

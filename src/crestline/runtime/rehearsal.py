@@ -94,10 +94,14 @@ def family_of(query: Query, shares: bool) -> str:
 def warm_for(queries: Mapping[str, Query], records: int) -> None:
     """Compile all kernels that the queries may call, if so many records are worth it. One process
     of a machine compiles, the others wait for it."""
-    if records < MANY:
-        return
+    if records >= MANY:
+        warm(families_of(queries))
+
+
+def families_of(queries: Mapping[str, Query]) -> list[str]:
+    """The families whose kernels the queries call."""
     plans = [bundle.plan for bundle in arrange(queries)]
-    warm(dict.fromkeys(family_of(plan.query, plan.shared) for plan in plans))
+    return list(dict.fromkeys(family_of(plan.query, plan.shared) for plan in plans))
 
 
 def warm(families: Iterable[str] = FAMILIES, progress: Progress | None = None) -> dict[str, int]:
@@ -162,6 +166,7 @@ __all__ = [
     "FAMILIES",
     "MANY",
     "compile_noted",
+    "families_of",
     "family_of",
     "prepare",
     "rehearsed",

@@ -135,13 +135,14 @@ class Follow:
         return True
 
     def _next(self, among: Files | None) -> Files:
-        """The files of the next round."""
-        limit = self.files_per_trigger
-        new = self._inputs.new_files(self._history.taken) if among is None else among
+        """The files of the next round: new ones, or those ``among`` these that were not taken."""
         taken = self._history.taken
-        fresh = {name: [f for f in files if f not in taken.get(name, ())] for name, files in
-                 new.items()}  # fmt: skip
-        return {name: files[:limit] for name, files in fresh.items()}
+        files = self._inputs.new_files(taken) if among is None else among
+        return {
+            name: [file for file in names if file not in taken.get(name, ())]
+            [: self.files_per_trigger]
+            for name, names in files.items()
+        }  # fmt: skip
 
     def _step(self, plan: ScanPlan, pieces: list[NumberedPiece], number: int) -> pa.Table:
         """Run a round; return its outcome."""

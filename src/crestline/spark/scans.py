@@ -16,6 +16,7 @@ from crestline.language import Expression, Query
 from crestline.planner import Bundle, arrange
 from crestline.runtime.conforming import Uses, settled, widened
 from crestline.runtime.projection import Projection
+from crestline.runtime.rehearsal import families_of
 from crestline.runtime.roles import Carried
 from crestline.runtime.shards import can_be_split
 from crestline.sources import Source
@@ -23,13 +24,17 @@ from crestline.sources.merging import merged, shared_columns
 from crestline.spark.remote import parallelism
 from crestline.spark.spread import BUCKETS, check_buckets, spread_by
 from crestline.spark.stages import Layout, Member, NumberedPiece, Reading, Scan
+from crestline.spark.stages.prune import queries_of
 from crestline.spark.stages.rows import PRUNED
+from crestline.spark.stages.scan import Warm
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 #: The number of an input stands above these bits of a chunk's number.
 INPUT_BITS = 40
+#: Bytes for which compiling kernels pays.
+_MANY_BYTES = 1 << 22
 #: Bytes that a task reads at most, if there are enough pieces.
 _TASK_BYTES = 1 << 28
 
@@ -46,13 +51,28 @@ class ScanPlan:
         self, session: SparkSession, pieces: Sequence[NumberedPiece], reading: Reading
     ) -> DataFrame:
         """One row per task and bucket. There must be a piece."""
-        tasks = tasks_of(pieces, parallelism(session))
+        cores = parallelism(session)
+        if sum(each.piece.weight for each in pieces) >= _MANY_BYTES:
+            _warm(session, queries_of(self.members), cores)
+        tasks = tasks_of(pieces, cores)
         scan = Scan(tasks, self.layout, self.members, self.buckets, reading)
         numbers = session.range(0, len(tasks), 1, len(tasks))
         return numbers.mapInArrow(scan, "bucket int, payload binary")
 
 
 assert PRUNED.names == ["bucket", "payload"]
+
+#: Sessions, and families of queries whose kernels their workers have compiled.
+_warmed: set[tuple[int, tuple[str, ...]]] = set()
+
+
+def _warm(session: SparkSession, queries: Mapping[str, Query], cores: int) -> None:
+    """Let every machine compile the kernels before the records come, once in a session."""
+    families = tuple(families_of(queries))
+    if (id(session), families) not in _warmed:
+        tasks = session.range(0, 2 * cores, 1, 2 * cores)
+        tasks.mapInArrow(Warm(families), "task long").toArrow()
+        _warmed.add((id(session), families))
 
 
 def plan_scan(

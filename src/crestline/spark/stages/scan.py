@@ -11,7 +11,7 @@ import pyarrow as pa
 from crestline.core.errors import SourceError
 from crestline.runtime.conforming import Uses, conformed
 from crestline.runtime.projection import Expressions, Projection
-from crestline.runtime.rehearsal import warm_for
+from crestline.runtime.rehearsal import warm, warm_for
 from crestline.sources.base import Piece
 from crestline.sources.merging import SharedColumns, tagged
 from crestline.spark.spread import buckets_of, spread_by
@@ -39,6 +39,17 @@ class Layout:
     #: The columns that several inputs share, and the ACROSS column; None for one input.
     shared: SharedColumns | None = None
     across: str | None = None
+
+
+@dataclass(frozen=True)
+class Warm:
+    """For ``mapInArrow``: has the kernels of families compiled on the machine of the task."""
+
+    families: tuple[str, ...]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        warm(self.families)
+        yield from batches
 
 
 @dataclass(frozen=True)
@@ -131,4 +142,4 @@ class _Columns:
             sieve.add(chunk.number, columns, bucket, own)
 
 
-__all__ = ["Layout", "NumberedPiece", "Scan"]
+__all__ = ["Layout", "NumberedPiece", "Scan", "Warm"]
