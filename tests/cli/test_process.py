@@ -191,7 +191,7 @@ def test_java_killed_under_a_run(tmp_path: Path, kills: int) -> None:
             stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         try:
-            _until((tmp_path / str(number) / "offsets" / "0").exists, running)
+            _until((tmp_path / str(number) / "rounds.jsonl").exists, running)
             time.sleep(number * 0.3)
             for java in _children(running.pid, "java"):
                 os.kill(java, signal.SIGKILL)

@@ -147,8 +147,10 @@ def test_a_repeated_round_gives_the_same_part(trades: Path, tmp_path: Path) -> N
     before = {path.name: path.read_bytes() for path in out.iterdir()}
     (out / ".part-00000001.csv.partial-1").write_text("of a process that was killed")
     (out / "part-00000009.csv").write_text("of a round that the checkpoint knows nothing of")
-    for note in (checkpoint / "commits" / "1", checkpoint / "commits" / ".1.crc"):
-        note.unlink(missing_ok=True)  # as if Spark had died after the part was written
+    rounds = checkpoint / "rounds.jsonl"
+    *lines, last = rounds.read_text().splitlines(keepends=True)
+    assert last == '{"done": 1}\n'
+    rounds.write_text("".join(lines))  # as if the run had died after the part was written
     told = crestline("run", *options).stderr
     assert "rounds         1" in told
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before

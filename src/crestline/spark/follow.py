@@ -32,6 +32,7 @@ from crestline.spark.followed import FollowedInputs
 from crestline.spark.history import Files, History
 from crestline.spark.outcome import read_outcome, refuse_bad
 from crestline.spark.scans import ScanPlan, plan_scan
+from crestline.spark.session import check_running
 from crestline.spark.spread import BUCKETS, spread_by
 from crestline.spark.stages import NumberedPiece, Reading, Step, kept_step
 from crestline.spark.stages.rows import OUTCOME, ddl
@@ -191,7 +192,10 @@ class Follow:
         self._thread.join(seconds)
         if self._failure is not None and not self._stopped.is_set():
             raise self._explained(self._failure) from self._failure
-        return not self._thread.is_alive()
+        if self._thread.is_alive():
+            check_running()  # between rounds nothing else would notice
+            return False
+        return True
 
     @staticmethod
     def _explained(error: BaseException) -> BaseException:

@@ -28,7 +28,16 @@ from crestline.spark.remote import remote_session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["EngineError", "explained", "gone", "hush", "is_running", "start", "stop"]
+__all__ = [
+    "EngineError",
+    "check_running",
+    "explained",
+    "gone",
+    "hush",
+    "is_running",
+    "start",
+    "stop",
+]
 
 OLDEST_JAVA = 17
 #: All cores. A task that fails, perhaps because its Python process died, is tried four times.
@@ -126,8 +135,7 @@ def gone() -> EngineError | None:
     What fails when Java ends depends on what was being read from it, so the failure itself may not
     show the cause.
     """
-    context: Any = getattr(sys.modules.get("pyspark"), "SparkContext", None)
-    process = getattr(getattr(context, "_gateway", None), "proc", None)
+    process = _java()
     try:
         if process is not None:
             process.wait(_ENDING_SECONDS)
@@ -135,6 +143,19 @@ def gone() -> EngineError | None:
     except subprocess.TimeoutExpired:
         pass
     return None
+
+
+def check_running() -> None:
+    """Raise if the Java process of this one has ended, without waiting for it."""
+    process = _java()
+    if process is not None and process.poll() is not None:
+        raise EngineError(GONE)
+
+
+def _java() -> Any:
+    """The Java process that this one started, if it did."""
+    context: Any = getattr(sys.modules.get("pyspark"), "SparkContext", None)
+    return getattr(getattr(context, "_gateway", None), "proc", None)
 
 
 def is_running() -> bool:
