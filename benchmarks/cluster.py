@@ -49,8 +49,9 @@ def _asked(master: str, folder: Path) -> dict[str, float]:
     command = [sys.executable, "-m", "benchmarks.cluster", master, str(folder)]
     root = Path(__file__).parent.parent
     paths = os.pathsep.join([str(root / "src"), str(root)])
+    settings = {"PYTHONPATH": paths, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": _HOST}
     done = subprocess.run(
-        command, env=os.environ | {"PYTHONPATH": paths}, capture_output=True, text=True, check=False
+        command, env=os.environ | settings, capture_output=True, text=True, check=False
     )
     if done.returncode:
         raise RuntimeError(done.stderr[-3000:])
