@@ -82,6 +82,8 @@ def test_what_is_left_out_does_not_pass(
         ("x > 25", [True, True, False, False]), ("x < 10", [False, True, True, True]),
         ("x = 15", [True, False, True, True]), ("25 < x AND x < 35", [True, True, False, False]),
         ("y < 10", [False, True, True, True]), ("y > 25", [False] * 4), ("x + 0 > 25", [False] * 4),
+        ("x = 10", [True, False, True, True]), ("x = 19", [True, False, True, True]),
+        ("x <= 10", [False, False, True, True]), ("x >= 19", [True, False, False, False]),
         ("x > 25 OR y < 1", [False] * 4), ("x <> 5", [False] * 4),
     ],
 )  # fmt: skip
