@@ -113,3 +113,11 @@ def test_files_of_other_types_are_read(tmp_path: Path) -> None:
     opened = source(str(tmp_path), "s")
     assert opened.pieces is not None
     assert [piece.left_out for piece in opened.pieces(Expression("x > 5"))] == [0, 0]
+
+
+def test_a_later_file_may_have_more_columns(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"x": [1]}), tmp_path / "1.parquet")
+    pq.write_table(pa.table({"x": [9], "more": ["y"]}), tmp_path / "2.parquet")
+    opened = source(str(tmp_path), "s")
+    assert opened.pieces is not None
+    assert [piece.left_out for piece in opened.pieces(Expression("x > 5"))] == [1, 0]

@@ -151,7 +151,8 @@ def _runs(
     groups = range(metadata.num_row_groups)
     own = parquet.schema_arrow
     # A value that does not fit the type of the stream is rejected before WHERE can leave it out.
-    if where is None or any(schema.field(field.name).type != field.type for field in own):
+    shared = [field for field in own if field.name in schema.names]
+    if where is None or any(schema.field(field.name).type != field.type for field in shared):
         for portion in _portions(metadata, groups):
             yield portion, False
         return

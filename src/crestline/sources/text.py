@@ -189,9 +189,9 @@ def _pieces(
         ranges = ranges_of(name, ending) if in_place else []
         # Of several json files, each would have a say in the types, and so would a portion.
         cut = replace(whole, types=None if ending in CSV or len(names) == 1 else types)
-        pieces += [
-            replace(cut, range=range, weight=range.stop - range.start) for range in ranges
-        ] or [whole]
+        pieces += [replace(cut, range=part, weight=part.stop - part.start) for part in ranges] or [
+            whole
+        ]
     return pieces
 
 

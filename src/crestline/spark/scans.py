@@ -25,7 +25,7 @@ from crestline.spark.remote import parallelism
 from crestline.spark.spread import BUCKETS, check_buckets, spread_by
 from crestline.spark.stages import Layout, Member, NumberedPiece, Reading, Scan
 from crestline.spark.stages.prune import queries_of
-from crestline.spark.stages.rows import PRUNED
+from crestline.spark.stages.rows import PRUNED, ddl
 from crestline.spark.stages.scan import Warm
 
 if TYPE_CHECKING:
@@ -57,10 +57,8 @@ class ScanPlan:
         tasks = tasks_of(pieces, cores)
         scan = Scan(tasks, self.layout, self.members, self.buckets, reading)
         numbers = session.range(0, len(tasks), 1, len(tasks))
-        return numbers.mapInArrow(scan, "bucket int, payload binary")
+        return numbers.mapInArrow(scan, ddl(PRUNED))
 
-
-assert PRUNED.names == ["bucket", "payload"]
 
 #: Sessions, and families of queries whose kernels their workers have compiled.
 _warmed: set[tuple[int, tuple[str, ...]]] = set()
