@@ -71,20 +71,17 @@ class Asked:
         """The answer after every record (moment), where it differs from the one before."""
         found: Answers = []
         last: list[int] = []
-        stop = len(points) if self.until is None else self.until
-        for i in range(self.since, stop):
-            if self.timed and i + 1 < stop and times[i + 1] == times[i]:
+        scores = [score(self.preference, x) for x in points[: self.until]]
+        seen = [j for j in range(self.since, len(scores)) if scores[j] is not None]
+        for place, i in enumerate(seen):
+            if self.timed and place + 1 < len(seen) and times[seen[place + 1]] == times[i]:
                 continue
-            inside = [
-                j
-                for j in range(self.since, i + 1)
-                if (times[j] > times[i] - self.window if self.timed else j > i - self.window)
-            ]
-            ranked = [(score(self.preference, points[j]), j) for j in inside]
-            best = sorted(((s, j) for s, j in ranked if s is not None), reverse=True)
-            top = [j for _, j in best[: self.k]]
+            inside = seen[max(0, place + 1 - self.window) : place + 1]
+            if self.timed:
+                inside = [j for j in seen[: place + 1] if times[j] > times[i] - self.window]
+            top = sorted(inside, key=lambda j: (scores[j], j), reverse=True)[: self.k]
             if top != last:
-                found.append((int(times[i]) if self.timed else i + 1, top))
+                found.append((int(times[i]) if self.timed else self.since + place + 1, top))
             last = top
         return found
 
@@ -273,7 +270,7 @@ def test_a_place_used_again_knows_nothing_of_the_query_before() -> None:
     ("make", "part"),
     [
         (lambda: StandingQueries(2, algorithm="SNN"), "standing queries know"),
-        (lambda: StandingQueries(0), "at least 1"),
+        (lambda: StandingQueries(-1), "dimensions 0"),
         (lambda: StandingQueries(2, low=1, high=1), "low must lie below high"),
         (lambda: StandingQueries(8, resolution=9), "choose a lower resolution"),
         (lambda: StandingQueries(2, error=2), "error lies between"),

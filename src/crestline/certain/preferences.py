@@ -10,6 +10,7 @@ from crestline.core.errors import CrestlineError
 from crestline.kernels.certain.scoring import (
     COSINE,
     DISTANCE,
+    GIVEN,
     HAVERSINE,
     WEIGHTED_DISTANCE,
     WEIGHTED_SUM,
@@ -52,7 +53,15 @@ class Haversine:
     point: tuple[float, float]
 
 
-Preference = Distance | WeightedDistance | WeightedSum | Cosine | Haversine
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The largest number in a column behind the coordinates first: a score that somebody else has
+    computed. NaN: the query does not see the record."""
+
+    column: int
+
+
+Preference = Distance | WeightedDistance | WeightedSum | Cosine | Haversine | Given
 
 
 def checked_preference(
@@ -70,6 +79,8 @@ def checked_preference(
             raise CrestlineError("the weights of a distance must not be negative")
     elif isinstance(preference, WeightedSum):
         kind, point, weight = WEIGHTED_SUM, ones, preference.weights
+    elif isinstance(preference, Given):
+        kind, point, weight = GIVEN, ones, ones
     elif isinstance(preference, Haversine):
         kind, point, weight = HAVERSINE, preference.point, ones
         if dimensions != 2 or not abs(point[0]) <= 90:
@@ -90,6 +101,7 @@ def checked_preference(
 __all__ = [
     "Cosine",
     "Distance",
+    "Given",
     "Haversine",
     "Preference",
     "WeightedDistance",

@@ -63,9 +63,9 @@ class QueryGrid:
         )
 
     def cells_of(self, points: Floats) -> Ints:
-        """The cell of each point."""
+        """The cell of each point; what stands behind the coordinates plays no part."""
         cells = np.zeros(len(points), np.int64)
-        for edges, x in zip(self.arrays.edges, points.T, strict=True):
+        for edges, x in zip(self.arrays.edges, points.T, strict=False):
             cells = cells * self.resolution + np.searchsorted(edges, x, side="right")
         return cells
 

@@ -31,6 +31,14 @@ class QueryLists:
         part = slice(start, start + size)
         return self.arrays.ints[NUMBER, part].copy(), self.arrays.score[part].copy()
 
+    def all_numbers(self, rows: Ints) -> Ints:
+        """The numbers in the lists of the queries with these rows of the table."""
+        size = rows[:, self.column + SIZE]
+        numbers: Ints = self.arrays.ints[
+            NUMBER, np.repeat(rows[:, self.column + START], size) + _within(size)
+        ]
+        return numbers
+
     def make_room(self, table: Ints, more: Ints) -> None:
         """Move all lists so that each has this much more room; the table is updated."""
         start, room = table[:, self.column + START], table[:, self.column + ROOM]

@@ -7,24 +7,29 @@ from typing import Any
 
 import numpy as np
 
-from crestline.certain.preferences import Preference, checked_preference
+from crestline.certain.preferences import Given, Preference, checked_preference
 from crestline.core import sound
 from crestline.core.errors import CrestlineError
 from crestline.core.sentinels import NEVER
-from crestline.kernels.certain.scoring import DISTANCE, HAVERSINE
+from crestline.kernels.certain.scoring import DISTANCE, GIVEN
 from crestline.kernels.certain.standing_table import (
     ACTIVE,
     BAND,
     BAND_LIMIT,
     CANDIDATES,
     COLUMNS,
+    EVERY,
     FILTER,
     FILTER_LIMIT,
+    HIDDEN,
     KIND,
     LENGTH,
+    MARKED,
     OLDEST,
+    SAW,
     SINCE,
     SIZE,
+    SKIPPED,
     TIMED,
     VALUES,
     WIDTH,
@@ -75,7 +80,7 @@ class QueryTable:
 
     def add(
         self, slot: int, preference: Preference, k: int, window: int, timed: bool, candidates: int,
-        since: int, limits: tuple[float, float],
+        since: int, limits: tuple[float, float], every: bool,
     ) -> int:  # fmt: skip
         """Put a query into a slot; return its number. ``limits`` are those of its empty lists."""
         kind, point, weight = checked_preference(preference, self.dimensions)
@@ -85,7 +90,10 @@ class QueryTable:
         row[K], row[WIDTH], row[TIMED], row[KIND] = k, window, timed, kind
         row[CANDIDATES], row[SINCE], row[OLDEST], row[ACTIVE] = candidates, since, NEVER, True
         row[BAND + SIZE] = row[FILTER + SIZE] = 0
+        row[SKIPPED], row[HIDDEN], row[SAW], row[MARKED], row[EVERY] = 0, -1, -1, 0, every
         values[slot, LENGTH] = sqrt(float(sum(value * value for value in point)))
+        if isinstance(preference, Given):
+            values[slot, LENGTH] = self.dimensions + preference.column
         values[slot, BAND_LIMIT], values[slot, FILTER_LIMIT] = limits
         number = self._next_number
         self._next_number += 1
@@ -97,19 +105,30 @@ class QueryTable:
         slot = self.slot(number)
         del self.slot_of[number]
         row = self.arrays.table[slot]
-        row[ACTIVE] = row[BAND + SIZE] = row[FILTER + SIZE] = 0
+        row[ACTIVE] = row[MARKED] = row[BAND + SIZE] = row[FILTER + SIZE] = 0
         return slot
 
-    def holds(self, number: int, preference: Preference, k: int, window: int) -> bool:
-        """Whether the query of this number is this one, over counted records."""
+    def holds(
+        self, number: int, preference: Preference, k: int, window: int, timed: bool, every: bool
+    ) -> bool:
+        """Whether the query of this number is this one."""
         if number not in self.slot_of:
             return False
         slot = self.slot_of[number]
         kind, point, weight = checked_preference(preference, self.dimensions)
-        table, _, points, weights = self.arrays
+        table, values, points, weights = self.arrays
         same = np.array_equal(points[slot], point) and np.array_equal(weights[slot], weight)
-        row = table[slot]
-        return same and (row[KIND], row[K], row[WIDTH], row[TIMED]) == (kind, k, window, 0)
+        if isinstance(preference, Given):
+            same = same and values[slot, LENGTH] == self.dimensions + preference.column
+        row = table[slot, [KIND, K, WIDTH, TIMED, EVERY]].tolist()
+        return same and row == [kind, k, window, timed, every]
+
+    @property
+    def given(self) -> Ints:
+        """The columns of scores that queries are given, behind the coordinates."""
+        given = (self.arrays.table[:, KIND] == GIVEN) & (self.arrays.table[:, ACTIVE] == 1)
+        columns: Ints = self.arrays.values[given, LENGTH].astype(np.int64) - self.dimensions
+        return columns
 
     def state(self) -> dict[str, Any]:
         return {
@@ -131,11 +150,12 @@ class QueryTable:
         widths = [array.shape[1] for array in self.arrays]
         wanted = [COLUMNS, VALUES, self.dimensions, self.dimensions]
         sound.require(widths == wanted, "a slot is wider")
-        sound.within("flags", table[:, [TIMED, ACTIVE]], 0, 2)
-        sound.within("kinds", table[:, KIND], DISTANCE, HAVERSINE + 1)
+        sound.within("flags", table[:, [TIMED, ACTIVE, EVERY, MARKED]], 0, 2)
+        sound.within("kinds", table[:, KIND], DISTANCE, GIVEN + 1)
         sound.within("k", table[:, K], 0, 1 << 31)
         sound.within("candidates", table[:, CANDIDATES], 0, 1 << 31)
-        sound.moments("windows", table[:, WIDTH], table[:, SINCE], table[:, OLDEST])
+        numbers = table[:, [WIDTH, SINCE, OLDEST, SKIPPED, HIDDEN, SAW]]
+        sound.moments("windows", numbers)
         active = sorted(np.flatnonzero(table[:, ACTIVE] == 1).tolist())
         sound.require(sorted(self.slot_of.values()) == active, "queries stand in other slots")
         sound.require((table[active, K] >= 1).all(), "a query asks for nothing")

@@ -2,8 +2,11 @@
 
 **Answers**, for hundreds of queries that come and go, each with its own k, window and preference,
 the exact top k after every record (with PA: approximately). A query sees the records that arrive
-after it was added. **Does not** know columns or partitions: a record is a point.
-``crestline.Board`` is the same for query texts and tables.
+after it was added and for which it has a score. **Does not** know columns or partitions: a record
+is a point. ``certain.standing_operator`` makes it an operator for query texts and tables.
+
+A score need not come from a point: behind the coordinates a record may have scores that are
+``Given``. Such a query looks at every record, and shares the rest.
 
 **Idea.** The algorithms are those of ``certain.arrivals``. The recent records stand in one buffer,
 and what expires next in one time order, for all queries together. A query's threshold tells which
@@ -20,7 +23,7 @@ cells, which are open: a grid that does not fit costs time only.
 **Invariants**
   S1  bands and filters are sorted best first, of equal scores the later first;
   S2  a query is entered in every cell that may hold a point from its threshold on;
-  S3  what expires next in a band stands in the time order.
+  S3  the time order has a note of what expires next in a band, or an earlier one.
 
 **Deviations.** A record is offered to a band for the second time without a note whether it was
 taken the first time: the band looks whether it has it. Of a probabilistic filter the cells reach as
@@ -37,7 +40,7 @@ those of strict and relaxed filters reach as far as the k-th (Table III).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -46,6 +49,7 @@ import numpy as np
 from crestline.certain.preferences import (
     Cosine,
     Distance,
+    Given,
     Haversine,
     Preference,
     WeightedDistance,
@@ -73,18 +77,19 @@ from crestline.kernels.certain.standing_table import (
     REPORT_FULL,
     ROOM,
     SIZE,
+    SKIPPED,
     TIMED,
     TOUCHED,
     WIDTH,
     Buffer,
-    Changes,
     K,
     Points,
     Scratch,
     Standing,
     TimeOrder,
 )
-from crestline.kernels.common.output import Written, new_report, roomy, written
+from crestline.kernels.common.output import RECORDS, Written, new_report, roomy, written
+from crestline.operators.reporting import PORTION
 from crestline.types import Floats, Ints
 
 _FIRST_ROOM = 64
@@ -116,27 +121,52 @@ class StandingQueries:
         self._queries = QueryTable(dimensions)
         self._bands, self._filters = QueryLists(BAND), QueryLists(FILTER)
         none = np.zeros(buffer, np.int64)
-        self._recent = Buffer(np.zeros((buffer, dimensions)), none, none.copy())
+        self._recent = Buffer(np.zeros((buffer, dimensions)), none, none.copy(), none.copy())
         self._order = TimeOrder(np.empty((2, 0), np.int64), np.zeros(2, np.int64))
-        self._cursor = np.zeros(2, np.int64)
+        self._cursor = np.array([0, 0, -1])
         self._grid = QueryGrid(*options.corners(low, high))
 
     # -- queries ------------------------------------------------------------------------------
 
-    def add(self, preference: Preference, k: int, window: int, *, timed: bool = False) -> int:
+    def add(
+        self, preference: Preference, k: int, window: int, *, timed: bool = False,
+        every: bool = False, since: int | None = None,
+    ) -> int:  # fmt: skip
         """Watch for the k best of the last ``window`` records (with ``timed``: units of time) from
-        the next record on; returns the query's number."""
+        the next record on; returns the query's number.
+
+        With ``every``, each record that the query sees brings a report. ``since`` is the serial
+        number of the first record that it may see, where ``take`` gets such numbers."""
         options = self.options
         options.require_window(k, window, timed)
         checked_preference(preference, options.dimensions)
         slot = self._free_slot()
         number = self._queries.add(
-            slot, preference, k, window, timed, options.candidates(k, window, timed), self.seen,
-            options.first_limits(k),
+            slot, preference, k, window, timed, options.candidates(k, window, timed),
+            self.seen if since is None else since, options.first_limits(k), every,
         )  # fmt: skip
+        if isinstance(preference, Given):
+            self._widen(preference.column + 1)
         self._choose_resolution()
         self._grid.cover(self._queries.arrays, slot, -np.inf)
         return number
+
+    def _widen(self, given: int) -> None:
+        """Make room for scores that are given behind the coordinates."""
+        more = given - self.given
+        if more > 0:
+            point = np.hstack((self._recent.point, np.zeros((len(self._recent.point), more))))
+            self._recent = self._recent._replace(point=point)
+
+    @property
+    def given(self) -> int:
+        """How many scores stand behind the coordinates of a record."""
+        return int(self._recent.point.shape[1]) - self.dimensions
+
+    def free_column(self) -> int:
+        """Return the first column of given scores that no query uses."""
+        used = set(self._queries.given.tolist())
+        return next(column for column in range(len(used) + 1) if column not in used)
 
     def remove(self, number: int) -> None:
         """Stop watching for a query."""
@@ -177,11 +207,30 @@ class StandingQueries:
     def _choose_resolution(self) -> None:
         wanted = self.options.wanted_resolution(self._queries.active(), self.resolution)
         if wanted != self.resolution:
-            self._grid.lay(wanted, self._queries.slots)
-            # The recent records belong to other cells now.
-            self._recent.cell[:] = self._grid.cells_of(self._recent.point)
-            for slot in self._queries.slot_of.values():
-                self._grid.cover(self._queries.arrays, slot, self._threshold(slot))
+            self._lay(wanted)
+
+    def _lay(self, resolution: int) -> None:
+        self._grid.lay(resolution, self._queries.slots)
+        # The recent records belong to other cells now.
+        self._recent.cell[:] = self._grid.cells_of(self._recent.point)
+        for slot in self._queries.slot_of.values():
+            self._grid.cover(self._queries.arrays, slot, self._threshold(slot))
+
+    def fit(self) -> None:
+        """Lay the grid around the records of the buffer, if it fits them badly."""
+        first = max(0, self.seen - self.buffered)
+        rows = np.arange(first, self.seen) % max(1, self.options.buffer)
+        points = self._recent.point[rows, : self.dimensions]
+        points = points[np.isfinite(points).all(axis=1)]
+        if len(points) == 0 or self.dimensions == 0:
+            return
+        low, high = points.min(axis=0), points.max(axis=0)
+        half = high / 2 - low / 2  # in halves, since the distance may overflow
+        near = half / 4
+        fits = (abs(self._grid.low - low) <= near) & (abs(self._grid.high - high) <= near)
+        if (half > 0).all() and not fits.all():
+            self._grid.low, self._grid.high = low, high
+            self._lay(self.resolution)
 
     def _threshold(self, slot: int) -> float:
         table, values = self._queries.arrays.table, self._queries.arrays.values
@@ -209,45 +258,54 @@ class StandingQueries:
             if self._queries.active()[:, TIMED].any():
                 raise CrestlineError("a query on time needs the times of the records")
         times = np.ascontiguousarray(times, np.int64)
+        serials = np.arange(self.seen, self.seen + len(points))
+        return Snapshots.joined([Snapshots.nothing(), *self.take(points, times, serials)])
+
+    def take(self, points: Floats, times: Ints, serials: Ints) -> Iterator[Snapshots]:
+        """As ``observe``, in portions. Records have scores that are given behind their coordinates,
+        and serial numbers, which decide whether a query added later sees them. Times that are the
+        same must not be split."""
         if len(points) == 0 or not self._queries.slot_of:
-            return self._pass_by(points, times)
+            self._pass_by(points, times)
+            return
         if times[0] < self._time or (np.diff(times) < 0).any():
             raise CrestlineError("records must come in the order of their times")
-        slot, end, count, _, numbers, scores = self._take(points, times)
-        return Snapshots.of(
-            self._queries.number_of[slot], end, count, numbers, scores[0]
-        ).last_of_ends()
+        for slot, end, count, _, numbers, scores in self._take(points, times, serials):
+            query = self._queries.number_of[slot]
+            yield Snapshots.of(query, end, count, numbers, scores[0])
 
-    def _pass_by(self, points: Floats, times: Ints) -> Snapshots:
+    def _pass_by(self, points: Floats, times: Ints) -> None:
         """Count records that no query sees; queries added later see only later records."""
         if len(points):
             self.seen += len(points)
             self._time = int(times[-1])
             self._cursor[HEAD] = self.seen
-        return Snapshots.nothing()
 
-    def _take(self, points: Floats, times: Ints) -> Written:
+    def _take(self, points: Floats, times: Ints, serials: Ints) -> Iterator[Written]:
         active = self._queries.active()
         widths = active[active[:, TIMED] == 1, WIDTH]
         span = max(1, int(widths.min()) // 2) if len(widths) else NEVER
         algorithm = self.options.for_kernel(span)
         table = self._queries.arrays.table
         slots, rows = len(table), int(table[:, K].sum())
-        changes = Changes(np.zeros(slots, np.bool_), np.zeros(slots + 1, np.int64))
         report = new_report(1, slots + 256, rows + 1024)
-        arriving = Points(points, times, self.seen)
+        arriving = Points(points, times, serials, self.seen)
         terms, low, high = np.empty((3, self.dimensions))
         scratch = Scratch(terms, low, high, np.empty(max(1, table[:, K].max()), np.int64))
+        marks = np.zeros(slots + 1, np.int64)
         position, reason = 0, -1
         while reason != FINISHED:
             standing = Standing(
                 self._queries.arrays, self._bands.arrays, self._filters.arrays, self._grid.arrays,
-                self._recent, self._order, changes,
+                self._recent, self._order, marks,
             )  # fmt: skip
             reason, slot, position = take_records(
                 algorithm, standing, arriving, position, self._cursor, report, scratch
             )
-            if reason == REPORT_FULL:
+            if reason == REPORT_FULL and report.filled[RECORDS] > PORTION:
+                yield written(report)
+                report.filled[:] = 0
+            elif reason == REPORT_FULL:
                 report = roomy(report, slots, rows)
             elif reason != FINISHED:
                 lists = self._bands if reason == BAND_FULL else self._filters
@@ -256,7 +314,7 @@ class StandingQueries:
                 lists.make_room(table, more)
         self.seen += len(points)
         self._time = int(times[-1])
-        return written(report)
+        yield written(report)
 
     def top(self, number: int) -> tuple[Ints, Floats]:
         """Return a query's answer now: the numbers and scores of its records, best first."""
@@ -288,9 +346,8 @@ class StandingQueries:
 
     def ids(self) -> Ints:
         """The numbers of the records that any answer may still name, each once."""
-        pieces = [np.arange(self.seen - self.buffered, self.seen)]
-        pieces += [self.band(number)[0] for number in self._queries.slot_of]
-        return np.unique(np.concatenate(pieces))
+        buffered = np.arange(self.seen - self.buffered, self.seen)
+        return np.union1d(self._bands.all_numbers(self._queries.active()), buffered)
 
     @property
     def buffered(self) -> int:
@@ -302,9 +359,16 @@ class StandingQueries:
         """How often a query has looked at a record."""
         return int(self._cursor[TOUCHED])
 
-    def stands_for(self, number: int, preference: Preference, k: int, window: int) -> bool:
+    @property
+    def numbers(self) -> list[int]:
+        """The numbers of the queries."""
+        return list(self._queries.slot_of)
+
+    def stands_for(
+        self, number: int, preference: Preference, k: int, window: int, timed: bool, every: bool
+    ) -> bool:
         """Whether the query of this number equals this one."""
-        return self._queries.holds(number, preference, k, window)
+        return self._queries.holds(number, preference, k, window, timed, every)
 
     # -- state --------------------------------------------------------------------------------
 
@@ -351,11 +415,12 @@ class StandingQueries:
         self._bands.require_sound(table)
         self._filters.require_sound(table)
         self._grid.require_sound(slots)
-        sound.require(self._recent.point.shape[1] == self.dimensions, "recent points are wider")
+        sound.within("columns", self._queries.given, 0, max(0, self.given))
+        sound.require(self.given >= 0, "recent points are narrower")
         sound.within("recent cells", self._recent.cell, 0, self.resolution**self.dimensions)
-        sound.length("cursor", self._cursor, of=2)
+        sound.length("cursor", self._cursor, of=3)
         sound.within("cursor", self._cursor[:1], 0, self.seen + 1)
-        sound.within("cursor", self._cursor, 0, sound.FAR)
+        sound.within("cursor", self._cursor, -1, sound.FAR)
         sound.require(self.buffered <= self.options.buffer, "the buffer is longer")
         sound.moments("times", self._recent.time, np.array([self._time, self.seen]))
         heaps, sizes = self._order
@@ -380,13 +445,15 @@ class StandingQueries:
             if row[OLDEST] < NEVER:
                 heaps, sizes = self._order
                 notes = heaps[row[TIMED], : 2 * sizes[row[TIMED]]].reshape(-1, 2)
-                assert [row[OLDEST] + row[WIDTH], slot] in notes.tolist(), ("S3", number)
+                due = row[OLDEST] + row[WIDTH] + (0 if row[TIMED] else row[SKIPPED])
+                assert notes[notes[:, 1] == slot, 0].min(initial=NEVER) <= due, ("S3", number)
 
 
 __all__ = [
     "ALGORITHMS",
     "Cosine",
     "Distance",
+    "Given",
     "Haversine",
     "Preference",
     "StandingQueries",

@@ -12,10 +12,12 @@ from crestline.certain.probable import candidate_limit
 from crestline.certain.query_grid import MOST_CELLS, suitable_resolution
 from crestline.core.errors import CrestlineError
 from crestline.kernels.certain.bands import PROBABLE, RELAXED, STRICT
+from crestline.kernels.certain.scoring import GIVEN
 from crestline.kernels.certain.standing_table import (
     BORN,
     CANDIDATES,
     DOMINATORS,
+    KIND,
     NO_FILTER,
     NUMBER,
     WIDTH,
@@ -56,8 +58,8 @@ class StandingOptions:
             names = ", ".join(ALGORITHMS)
             raise CrestlineError(f"standing queries know {names}, not {self.algorithm}")
         resolution = 1 if self.resolution is None else self.resolution
-        if self.dimensions < 1 or self.buffer < 1 or resolution < 1:
-            raise CrestlineError("dimensions, buffer and resolution must be at least 1")
+        if self.dimensions < 0 or self.buffer < 1 or resolution < 1:
+            raise CrestlineError("buffer and resolution must be at least 1, dimensions 0")
         if not 0 < self.error < 1 or self.gamma < 0 or self.additional < 0:
             raise CrestlineError("error lies between 0 and 1, gamma and additional from 0 on")
         if resolution**self.dimensions > MOST_CELLS:
@@ -135,7 +137,8 @@ class StandingOptions:
         as what the queries look at; ``now`` if that is close to it."""
         if self.resolution is not None:
             return self.resolution
-        if not self.filtered and self.band != PROBABLE:
+        active = active[active[:, KIND] != GIVEN]
+        if len(active) == 0 or (not self.filtered and self.band != PROBABLE):
             return 1
         inside = float((active[:, K] + active[:, CANDIDATES]).mean())
         among = self.buffer if self.filtered else max(1, int(active[:, WIDTH].mean()))

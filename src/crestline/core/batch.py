@@ -86,6 +86,8 @@ class Batch:
     uncertainty: Uncertainty | None = None
     #: For incomplete streams.
     observations: Observations | None = None
+    #: A row for each record, where every query has scores of its own: see ``certain.standing``.
+    points: Floats | None = None
 
     @classmethod
     def of(cls, batch: Self | Floats) -> Self:
@@ -105,6 +107,7 @@ class Batch:
             None,
             None if self.uncertainty is None else self.uncertainty.take(indices),
             None if self.observations is None else self.observations.take(indices),
+            None if self.points is None else self.points[part],
         )
 
 

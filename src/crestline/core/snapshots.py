@@ -90,6 +90,7 @@ class Snapshots:
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
         """Return the snapshots of several operators, one operator after the other."""
+        parts = [part for part in parts if len(part)] or list(parts[:1])
         if len(parts) == 1:
             return parts[0]
         numbers = [part.query for part in parts if part.query is not None]
@@ -120,12 +121,6 @@ class Snapshots:
             return np.empty(0, np.int64)
         last = indices[np.argmax(self.end[indices])]
         return self.id[self.offset[last] : self.offset[last + 1]]
-
-    def last_of_ends(self) -> Self:
-        """Leave out all but the last of several snapshots of a partition with the same end."""
-        same = np.zeros(len(self), np.bool_)
-        same[:-1] = (self.partition[1:] == self.partition[:-1]) & (self.end[1:] == self.end[:-1])
-        return self.ordered(np.flatnonzero(~same)) if same.any() else self
 
     def __len__(self) -> int:
         return len(self.end)

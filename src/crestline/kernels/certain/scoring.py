@@ -1,19 +1,20 @@
 """The score that a standing query gives to a point, and the best score in a box.
 
 Scores are larger for better points, so distances are negative. Sums are added in the order of
-``language.geometry``, pair by pair, so that scores here and there are equal to the last bit.
+``language.geometry``, so that scores here and there are equal to the last bit.
 """
 
 from __future__ import annotations
 
 import sys
+from math import atan2, cos, isfinite, radians, sin, sqrt
 
 import numpy as np
 
 from crestline.kernels.jit.tiers import kernel
 from crestline.types import Floats
 
-DISTANCE, WEIGHTED_DISTANCE, WEIGHTED_SUM, COSINE, HAVERSINE = 0, 1, 2, 3, 4
+DISTANCE, WEIGHTED_DISTANCE, WEIGHTED_SUM, COSINE, HAVERSINE, GIVEN = range(6)
 #: Mean radius of the earth in metres, as in ``language.geometry``.
 _RADIUS = 6_371_008.8
 #: Rounding may leave a bound below a score, so it is raised by this share.
@@ -45,11 +46,13 @@ def _total(terms: Floats) -> float:
 @kernel
 def _haversine(latitude: float, longitude: float, latitude0: float, longitude0: float) -> float:
     """Return the great-circle distance, negative, of two points given in degrees."""
-    here, there = np.radians(latitude), np.radians(latitude0)
-    along = np.sin((here - there) / 2.0)
-    across = np.sin((np.radians(longitude) - np.radians(longitude0)) / 2.0)
-    chord = along * along + np.cos(here) * np.cos(there) * (across * across)
-    return float(-2.0 * _RADIUS * np.arctan2(np.sqrt(chord), np.sqrt(abs(1.0 - chord))))
+    if not (isfinite(latitude) and isfinite(longitude)):
+        return np.nan
+    here, there = radians(latitude), radians(latitude0)
+    along = sin((here - there) / 2.0)
+    across = sin((radians(longitude) - radians(longitude0)) / 2.0)
+    chord = along * along + cos(here) * cos(there) * (across * across)
+    return float(-2.0 * _RADIUS * atan2(sqrt(chord), sqrt(abs(1.0 - chord))))
 
 
 @kernel
@@ -82,10 +85,12 @@ def score_of(
     """Return the score that query q gives to a row of ``points``; NaN if it has none.
 
     The query computes ``kind`` with its row of ``point`` (or vector, of that ``length``) and of
-    ``weight``. ``terms`` is scratch room. A vector of length 0 has no direction, and no score.
-    Elements are read one by one, since a view of a row would cost more than the score.
+    ``weight``. ``terms`` is scratch room, one entry for each dimension. A vector of length 0 has no
+    direction, and no score. Behind the coordinates a row may have scores that are GIVEN; then
+    ``length`` is the column. Elements are read one by one, since a view of a row would cost more
+    than the score.
     """
-    dimensions = points.shape[1]
+    dimensions = len(terms)
     if kind == DISTANCE:
         if dimensions == 2:
             across = points[row, 0] - point[q, 0]
@@ -101,9 +106,12 @@ def score_of(
             terms[i] = weight[q, i] * (apart * apart)
         return float(-np.sqrt(_total(terms)))
     if kind == WEIGHTED_SUM:
-        for i in range(dimensions):
-            terms[i] = weight[q, i] * points[row, i]
-        return _total(terms)
+        total = weight[q, 0] * points[row, 0]
+        for i in range(1, dimensions):  # from left to right, as a query is written
+            total += weight[q, i] * points[row, i]
+        return float(total)
+    if kind == GIVEN:
+        return float(points[row, int(length)])
     if kind == HAVERSINE:
         return _haversine(points[row, 0], points[row, 1], point[q, 0], point[q, 1])
     product, square = 0.0, 0.0
@@ -138,6 +146,8 @@ def best_in_box(
     if kind == HAVERSINE:
         near = _nearest_on_earth(point[q, 0], point[q, 1], low[0], high[0], low[1], high[1])
         return float(_SLACK - near * (1.0 - _ROUNDING))
+    if kind == GIVEN:
+        return np.inf
     # The largest product over the shortest or, if it is negative, the longest vector of the box.
     product, shortest, longest = 0.0, 0.0, 0.0
     for i in range(len(low)):

@@ -7,6 +7,11 @@ each cell, the queries that a point of the cell may still reach: only those look
 it arrives and when it leaves the buffer. What expires next in any band stands in one heap for the
 queries that count records and one for those on time.
 
+A query does not see a record for which it has no score (NaN), nor one from before it was added.
+Such a record does not count in its window and brings it no report; what has changed meanwhile is
+reported with the next record that it sees. Records with ordinary numbers (``_is_plain``) have a
+score for all, so most records are not looked at for that.
+
 ==================  ============================================
 ``standing_table``  what is known: named tuples and their columns
 ``standing_lists``  bands and filters
@@ -19,12 +24,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from crestline.core.sentinels import LONG_AGO, NEVER
 from crestline.kernels.certain.band_lists import lowered, threshold_after_loss
 from crestline.kernels.certain.bands import PROBABLE, STRICT
-from crestline.kernels.certain.scoring import score_of
+from crestline.kernels.certain.scoring import COSINE, score_of
 from crestline.kernels.certain.standing_grid import cell_of, cover, threshold_of, wish_of
 from crestline.kernels.certain.standing_lists import place, put, take, tidy
-from crestline.kernels.certain.standing_order import note_oldest, pop
+from crestline.kernels.certain.standing_order import note_oldest, pop, schedule
 from crestline.kernels.certain.standing_table import (
     ACTIVE,
     BAND,
@@ -34,37 +40,47 @@ from crestline.kernels.certain.standing_table import (
     CANDIDATES,
     COVERED,
     DOMINATORS,
+    EVERY,
     FILTER,
     FILTER_FULL,
     FILTER_LIMIT,
     FINISHED,
     HEAD,
+    HIDDEN,
     KIND,
     LENGTH,
+    MARKED,
     NO_FILTER,
     NUMBER,
     OLDEST,
+    PLAIN,
     REPORT_FULL,
     ROOM,
+    SAW,
     SINCE,
     SIZE,
+    SKIPPED,
     START,
     TIMED,
     TOUCHED,
     WIDTH,
     Algorithm,
-    Changes,
+    Buffer,
     K,
     Points,
+    Queries,
     Scratch,
     Standing,
 )  # fmt: skip
 from crestline.kernels.common.output import RECORDS, SNAPSHOTS, Report, add_head
 from crestline.kernels.jit.tiers import borrowing_kernel, kernel
-from crestline.types import Bools, Floats, Ints
+from crestline.types import Floats, Ints
 
 #: After so many records another query is asked whether it needs all of its cells.
 _REVIEW = 16
+#: Numbers up to here, with constants up to here, give no score that is NaN. Vectors below the
+#: second may have no direction.
+_LARGE, _SMALL = 1e100, 1e-100
 
 
 @kernel
@@ -141,12 +157,71 @@ def _leave_filter(
 
 
 @kernel
-def _mark(changed: Bools, marks: Ints, q: int) -> None:
+def _mark(table: Ints, marks: Ints, q: int) -> None:
     """Note that the answer of a query has changed."""
-    if not changed[q]:
-        changed[q] = True
+    if not table[q, MARKED]:
+        table[q, MARKED] = 1
         marks[0] += 1
         marks[marks[0]] = q
+
+
+@kernel
+def _is_plain(points: Floats, row: int, dimensions: int) -> bool:
+    """Whether every query has a score for the record."""
+    largest = 0.0 if dimensions else 1.0
+    for i in range(points.shape[1]):
+        size = abs(points[row, i])
+        if not size <= _LARGE:
+            return False
+        if i < dimensions:
+            largest = max(largest, size)
+    return largest >= _SMALL
+
+
+@kernel
+def _is_tame(queries: Queries, q: int) -> bool:
+    """Whether the query has a score for all records that are plain."""
+    table, values, point, weight = queries
+    for i in range(point.shape[1]):
+        if not (abs(point[q, i]) <= _LARGE and abs(weight[q, i]) <= _LARGE):
+            return False
+    return bool(table[q, KIND] != COSINE or values[q, LENGTH] >= _SMALL)
+
+
+@kernel
+def _look(
+    queries: Queries, points: Floats, row: int, serial: int, number: int, terms: Floats
+) -> None:
+    """Let each query note whether it sees the record; to do so twice makes no difference."""
+    table, values, point, weight = queries
+    for q in range(len(table)):
+        if table[q, ACTIVE] == 0 or table[q, HIDDEN] == number or serial < table[q, SINCE]:
+            continue
+        length = values[q, LENGTH]
+        score = score_of(table[q, KIND], point, weight, length, q, points, row, terms)
+        if score == score:
+            table[q, SAW] = number
+        else:
+            table[q, HIDDEN] = number
+            table[q, SKIPPED] += 1
+
+
+@kernel
+def _position(
+    queries: Queries, buffer: Buffer, q: int, record: int, number: int, terms: Floats
+) -> int:
+    """Return the position of a record of the buffer among those that the query has seen."""
+    table, values, point, weight = queries
+    since = 0  # records since then for which the query has no score
+    if table[q, HIDDEN] > record:
+        ring, length = len(buffer.time), values[q, LENGTH]
+        for other in range(record + 1, number):
+            score = score_of(
+                table[q, KIND], point, weight, length, q, buffer.point, other % ring, terms
+            )
+            since += score != score
+        since += table[q, HIDDEN] == number
+    return int(record - (table[q, SKIPPED] - since))
 
 
 @kernel
@@ -163,23 +238,37 @@ def _room(table: Ints, count: Ints, members: Ints, cell: int, filtered: bool) ->
     return reason, about
 
 
+@kernel
+def _sees(table: Ints, cursor: Ints, q: int, number: int, moment: int, over: bool) -> bool:
+    """Whether the record brings the query a report: it sees the record or, on time, one of those
+    since ``moment``, and the moment is ``over``."""
+    since = moment if table[q, TIMED] else number
+    seen = cursor[PLAIN] >= since or table[q, SAW] >= since
+    return bool(seen and (over or table[q, TIMED] == 0))
+
+
 @borrowing_kernel
 def _report(
-    table: Ints, band_score: Floats, band_ints: Ints, changes: Changes, number: int, now: int,
-    report: Report,
+    table: Ints, band_score: Floats, band_ints: Ints, marks: Ints, cursor: Ints, number: int,
+    now: int, moment: int, over: bool, report: Report,
 ) -> None:  # fmt: skip
-    """Write the answers that have changed."""
-    changed, marks = changes
+    """Write the answers that have changed, of queries that see the record."""
+    waiting = 0
     for i in range(1, marks[0] + 1):
         q = marks[i]
-        changed[q] = False
+        if not _sees(table, cursor, q, number, moment, over):
+            waiting += 1
+            marks[waiting] = q
+            continue
+        table[q, MARKED] = 0
         best_few = min(table[q, K], table[q, BAND + SIZE])
-        first = add_head(report, q, now if table[q, TIMED] else number + 1, 0, best_few)
+        end = now if table[q, TIMED] else number - table[q, SKIPPED] + 1
+        first = add_head(report, q, end, 0, best_few)
         start = table[q, BAND + START]
         for j in range(best_few):
             report.records[first + j] = band_ints[NUMBER, start + j]
             report.numbers[0, first + j] = band_score[start + j]
-    marks[0] = 0
+    marks[0] = waiting
 
 
 @borrowing_kernel
@@ -195,37 +284,59 @@ def take_records(
     again.
     """
     band, filter, _, filter_rows, gamma, additional, most, span = algorithm
-    queries, bands, filters, grid, buffer, order, changes = standing
+    queries, bands, filters, grid, buffer, order, marks = standing
     table, values, point, weight = queries
     band_score, band_ints = bands
     filter_score, filter_ints = filters
     edges, count, members, _, _ = grid
-    recent_point, recent_time, recent_cell = buffer
+    recent_point, recent_time, recent_cell, recent_serial = buffer
     heaps, sizes = order
-    changed, marks = changes
-    arriving, times, first = points
+    arriving, times, serials, first = points
     filled, most_snapshots, room = report.filled, report.heads.shape[1], len(report.records)
     terms, low, high, latest = scratch
     filtered = filter != NO_FILTER
-    dimensions, ring = arriving.shape[1], len(recent_time)
-    rows = 0
+    width, ring = arriving.shape[1], len(recent_time)
+    rows, newest, every = 0, LONG_AGO, False
+    marks[0] = 0
     for q in range(len(table)):
         rows += table[q, K]
+        if table[q, ACTIVE] == 1:
+            newest = max(newest, table[q, SINCE] if _is_tame(queries, q) else NEVER)
+            every = every or table[q, EVERY] == 1
+            if table[q, MARKED]:
+                marks[0] += 1
+                marks[marks[0]] = q
+    moment = at
+    while moment > 0 and times[moment - 1] == times[moment]:
+        moment -= 1
+    moment += first
     while at < len(arriving):
         number, now = first + at, times[at]
+        if at > 0 and times[at - 1] != now:
+            moment = number
         if filled[SNAPSHOTS] + len(table) > most_snapshots or filled[RECORDS] + rows > room:
             return REPORT_FULL, 0, at
+        plain = serials[at] >= newest and _is_plain(arriving, at, len(terms))
+        if plain:
+            cursor[PLAIN] = number
+        else:
+            _look(queries, arriving, at, serials[at], number, terms)
         # What expires with this arrival, of the queries that count records and of those on time.
         for which in range(2):
             clock = number if which == 0 else now
             while sizes[which] > 0 and heaps[which, 0] <= clock:
-                due, q = heaps[which, 0], heaps[which, 1]
+                q = heaps[which, 1]
                 sizes[which] = pop(heaps, which, sizes[which])
                 stale = table[q, ACTIVE] == 0 or table[q, TIMED] != which
-                if stale or table[q, OLDEST] + table[q, WIDTH] != due:
+                if stale or table[q, OLDEST] == NEVER:
                     continue
-                if _expire(table, values, band_score, band_ints, q, band, clock, heaps, sizes):
-                    _mark(changed, marks, q)
+                own = now if which else number - table[q, SKIPPED]
+                if table[q, OLDEST] + table[q, WIDTH] > own:
+                    if table[q, SKIPPED] > 0:
+                        schedule(table, q, heaps, sizes)
+                    continue
+                if _expire(table, values, band_score, band_ints, q, band, own, heaps, sizes):
+                    _mark(table, marks, q)
                 if not filtered and values[q, BAND_LIMIT] < values[q, COVERED]:
                     wish, _ = wish_of(table, values, band_score, filter_score, q, band, filter)
                     cover(queries, grid, q, wish, False, low, high)
@@ -242,7 +353,7 @@ def take_records(
             cursor[TOUCHED] += count[cell]
             for i in range(count[cell]):
                 q = members[cell, i]
-                if head < table[q, SINCE]:
+                if recent_serial[index] < table[q, SINCE]:
                     continue
                 score = score_of(
                     table[q, KIND], point, weight, values[q, LENGTH], q, recent_point, index, terms
@@ -256,13 +367,16 @@ def take_records(
                     table, values, filter_score, filter_ints, q, filter, score, head, filter_rows
                 ):
                     continue
-                born = recent_time[index] if table[q, TIMED] else head
-                clock = now if table[q, TIMED] else number
+                if table[q, TIMED]:
+                    born, clock = recent_time[index], now
+                else:
+                    born = _position(queries, buffer, q, head, number, terms)
+                    clock = number - table[q, SKIPPED]
                 if born > clock - table[q, WIDTH] and _enter_band(
                     table, values, band_score, band_ints, q, band, gamma, additional, score, head,
                     born, latest, heaps, sizes,
                 ):  # fmt: skip
-                    _mark(changed, marks, q)
+                    _mark(table, marks, q)
                 if threshold_of(table, values, filter_score, q, band, filter) < values[q, COVERED]:
                     wish, _ = wish_of(table, values, band_score, filter_score, q, band, filter)
                     cover(queries, grid, q, wish, False, low, high)
@@ -275,11 +389,11 @@ def take_records(
         cursor[TOUCHED] += count[cell]
         for i in range(count[cell]):
             q = members[cell, i]
+            if not plain and table[q, SAW] != number:
+                continue
             score = score_of(
                 table[q, KIND], point, weight, values[q, LENGTH], q, arriving, at, terms
             )
-            if score != score:
-                continue
             k = table[q, K]
             if not filtered:
                 if band == PROBABLE and score < values[q, BAND_LIMIT]:
@@ -299,12 +413,12 @@ def take_records(
                 )  # fmt: skip
                 if rank >= k:
                     continue
-            born = now if table[q, TIMED] else number
+            born = now if table[q, TIMED] else number - table[q, SKIPPED]
             if _enter_band(
                 table, values, band_score, band_ints, q, band, gamma, additional, score, number,
                 born, latest, heaps, sizes,
             ):  # fmt: skip
-                _mark(changed, marks, q)
+                _mark(table, marks, q)
             # Cells are left if the threshold has risen far above what they are good for, and where
             # it is known for the first time.
             wish, best = wish_of(table, values, band_score, filter_score, q, band, filter)
@@ -319,10 +433,19 @@ def take_records(
                 if table[q, ACTIVE] == 1 and best == np.inf and values[q, COVERED] < wish:
                     cover(queries, grid, q, wish, True, low, high)
             index = number % ring
-            for i in range(dimensions):
+            for i in range(width):
                 recent_point[index, i] = arriving[at, i]
             recent_time[index], recent_cell[index] = now, cell
+            recent_serial[index] = serials[at]
+        over = at + 1 == len(arriving) or times[at + 1] != now
+        if every:
+            for q in range(len(table)):
+                wanted = table[q, ACTIVE] == 1 and table[q, EVERY] == 1
+                if wanted and _sees(table, cursor, q, number, moment, over):
+                    _mark(table, marks, q)
         if marks[0] > 0:
-            _report(table, band_score, band_ints, changes, number, now, report)
+            _report(
+                table, band_score, band_ints, marks, cursor, number, now, moment, over, report
+            )
         at += 1
     return FINISHED, 0, at

@@ -51,7 +51,7 @@ def _slice_of(edges: Floats, dimension: int, x: float) -> int:
 @kernel
 def cell_of(edges: Floats, points: Floats, row: int) -> int:
     cell = 0
-    for i in range(points.shape[1]):
+    for i in range(len(edges)):
         cell = cell * (edges.shape[1] + 1) + _slice_of(edges, i, points[row, i])
     return cell
 

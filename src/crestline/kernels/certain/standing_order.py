@@ -10,6 +10,7 @@ from crestline.kernels.certain.standing_table import (
     BORN,
     OLDEST,
     SIZE,
+    SKIPPED,
     START,
     TIMED,
     WIDTH,
@@ -55,7 +56,15 @@ def pop(heaps: Ints, which: int, size: int) -> int:
 
 
 @kernel
-def _schedule(table: Ints, q: int, heaps: Ints, sizes: Ints) -> None:
+def _due(table: Ints, q: int) -> int:
+    """When the band of the query loses a record next. A query that counts records is due no
+    earlier than if it sees all records from now on."""
+    skipped = 0 if table[q, TIMED] else table[q, SKIPPED]
+    return int(table[q, OLDEST] + table[q, WIDTH] + skipped)
+
+
+@kernel
+def schedule(table: Ints, q: int, heaps: Ints, sizes: Ints) -> None:
     """Note when the band of the query loses a record next. Outdated notes stay until they come up;
     if there are too many, all notes are written again."""
     if table[q, OLDEST] == NEVER:
@@ -66,10 +75,8 @@ def _schedule(table: Ints, q: int, heaps: Ints, sizes: Ints) -> None:
         for other in range(len(table)):
             alive = table[other, ACTIVE] == 1 and table[other, OLDEST] < NEVER
             if alive and table[other, TIMED] == which and other != q:
-                due = table[other, OLDEST] + table[other, WIDTH]
-                sizes[which] = _push(heaps, which, sizes[which], due, other)
-    due = table[q, OLDEST] + table[q, WIDTH]
-    sizes[which] = _push(heaps, which, sizes[which], due, q)
+                sizes[which] = _push(heaps, which, sizes[which], _due(table, other), other)
+    sizes[which] = _push(heaps, which, sizes[which], _due(table, q), q)
 
 
 @kernel
@@ -84,4 +91,4 @@ def note_oldest(table: Ints, ints: Ints, q: int, kind: int, heaps: Ints, sizes: 
         oldest = min(oldest, ints[BORN, i])
     if oldest != table[q, OLDEST]:
         table[q, OLDEST] = oldest
-        _schedule(table, q, heaps, sizes)
+        schedule(table, q, heaps, sizes)

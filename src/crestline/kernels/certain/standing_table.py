@@ -15,22 +15,26 @@ FINISHED, BAND_FULL, FILTER_FULL, REPORT_FULL = range(4)
 NO_FILTER = -1
 
 #: Columns of ``Queries.table``: k, window, whether that is on time, candidates (probable lists),
-#: the first record that is seen, the birth of what expires first, whether there is such a query,
-#: what it computes; then the two lists, of which each has START, ROOM and SIZE.
-K, WIDTH, TIMED, CANDIDATES, SINCE, OLDEST, ACTIVE, KIND, BAND = range(9)
+#: the first record that is seen (its serial number), the birth of what expires first, whether there
+#: is such a query, what it computes, and whether every record brings a report.
+K, WIDTH, TIMED, CANDIDATES, SINCE, OLDEST, ACTIVE, KIND, EVERY = range(9)
+#: How many records the query has no score for, the last one of them, the last one that it saw where
+#: some query did not, and whether its answer has changed since its last report. Then the two
+#: lists, of which each has START, ROOM and SIZE.
+SKIPPED, HIDDEN, SAW, MARKED, BAND = range(9, 14)
 START, ROOM, SIZE = range(3)
 FILTER = BAND + 3
 COLUMNS = FILTER + 3
-#: Columns of ``Queries.values``: what the cells are good for, the length of the vector, and of the
-#: lists the candidates that set off the next pruning (relaxed) or the threshold (probable).
+#: Columns of ``Queries.values``: what the cells are good for, the length of the vector (or the
+#: column of a score that is given), and of the lists the candidates that set off the next pruning (relaxed) or the threshold (probable).
 COVERED, LENGTH, BAND_LIMIT, FILTER_LIMIT = range(4)
 VALUES = 4
 #: Rows of a list's integers: numbers in the stream, births (number or time; bands only) and
 #: dominators (strict lists only).
 NUMBER, BORN, DOMINATORS = range(3)
-#: Entries of the cursor: the number of the buffer's first record, and how often a query looked at
-#: a record.
-HEAD, TOUCHED = range(2)
+#: Entries of the cursor: the number of the buffer's first record, how often a query looked at a
+#: record, and the last record that all queries saw.
+HEAD, TOUCHED, PLAIN = range(3)
 
 
 class Algorithm(NamedTuple):
@@ -86,6 +90,7 @@ class Buffer(NamedTuple):
     point: Floats
     time: Ints
     cell: Ints
+    serial: Ints
 
 
 class TimeOrder(NamedTuple):
@@ -93,13 +98,6 @@ class TimeOrder(NamedTuple):
 
     heaps: Ints
     sizes: Ints
-
-
-class Changes(NamedTuple):
-    """The queries whose answer has changed: ``marks[1 : 1 + marks[0]]``."""
-
-    changed: Bools
-    marks: Ints
 
 
 class Standing(NamedTuple):
@@ -111,14 +109,20 @@ class Standing(NamedTuple):
     grid: Grid
     buffer: Buffer
     order: TimeOrder
-    changes: Changes
+    #: The queries whose answer has changed: ``marks[1 : 1 + marks[0]]``.
+    marks: Ints
 
 
 class Points(NamedTuple):
-    """Records that arrive, with numbers from ``first`` on."""
+    """Records that arrive, with numbers from ``first`` on.
+
+    A point has its coordinates, and scores that are given. ``serial`` is the order in which the
+    records became known, which on time may differ from the order in which they count.
+    """
 
     point: Floats
     time: Ints
+    serial: Ints
     first: int
 
 
