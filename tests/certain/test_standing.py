@@ -308,5 +308,5 @@ def test_a_cursor_with_the_entries_of_before_is_refused() -> None:
     """Until version 7 of states it also counted what was written."""
     state = StandingQueries(1).state()
     StandingQueries.from_state(state)
-    with pytest.raises(StateError, match=r"cursor has \[4\] entries, not 2"):
+    with pytest.raises(StateError, match=r"cursor has \[4\] entries, not 3"):
         StandingQueries.from_state(state | {"cursor": np.zeros(4, np.int64)})

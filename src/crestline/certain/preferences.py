@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isfinite
+from math import isfinite, sqrt
+
+import numpy as np
 
 from crestline.core.errors import CrestlineError
 from crestline.kernels.certain.scoring import (
@@ -12,9 +14,13 @@ from crestline.kernels.certain.scoring import (
     DISTANCE,
     GIVEN,
     HAVERSINE,
+    LARGE,
+    SMALL,
     WEIGHTED_DISTANCE,
     WEIGHTED_SUM,
+    score_rows,
 )
+from crestline.types import Bools, Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +104,26 @@ def checked_preference(
     return kind, point, weight
 
 
+def are_plain(points: Floats) -> Bools:
+    """Which points every query has a score for, if its constants are no larger than ``LARGE``."""
+    if points.shape[1] == 0:
+        return np.ones(len(points), np.bool_)
+    largest = abs(points).max(axis=1)
+    plain: Bools = (largest <= LARGE) & (largest >= SMALL)
+    return plain
+
+
+def have_scores(preference: Preference, points: Floats) -> Bools:
+    """Which points have a score."""
+    kind, point, weight = checked_preference(preference, points.shape[1])
+    scores = np.empty(len(points))
+    length = sqrt(float(sum(value * value for value in point)))
+    score_rows(kind, np.array([point]), np.array([weight]), length, points, scores)
+    return ~np.isnan(scores)
+
+
 __all__ = [
+    "LARGE",
     "Cosine",
     "Distance",
     "Given",
@@ -106,5 +131,7 @@ __all__ = [
     "Preference",
     "WeightedDistance",
     "WeightedSum",
+    "are_plain",
     "checked_preference",
+    "have_scores",
 ]

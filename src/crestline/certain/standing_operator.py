@@ -105,6 +105,7 @@ class StandingTopK(Reporting):
         )
         if isinstance(preference, Given):
             self.given[number] = preference.column
+            self._widen_pending()
         self._base.append(self.queries.seen)
         return number
 
@@ -137,14 +138,18 @@ class StandingTopK(Reporting):
         kept = np.arange(count)
         ids = new_ids(kept, self.seen, batch.number_from)
         times = np.zeros(count, np.int64) if batch.times is None else batch.times
-        pending = self._pending
-        more = batch.points.shape[1] - pending["point"].shape[1]
-        if more and len(pending):  # a query was added that sees none of them
-            pending["point"] = np.hstack((pending["point"], np.zeros((len(pending), more))))
-        pending.append(point=batch.points, time=times, serial=self.seen + kept, tie=ids, id=ids)
+        serials = self.seen + kept
+        self._pending.append(point=batch.points, time=times, serial=serials, tie=ids, id=ids)
         self.seen += count
         self._ids = None
         return kept
+
+    def _widen_pending(self) -> None:
+        """Make room for a query that was added, and sees none of the records that wait."""
+        point = self._pending["point"]
+        more = self.width - point.shape[1]
+        if len(point) and more:
+            self._pending["point"] = np.hstack((point, np.zeros((len(point), more))))
 
     @property
     def undecided(self) -> tuple[Ints, Ints]:
@@ -278,8 +283,7 @@ class StandingTopK(Reporting):
         sound.moments("times", np.array([self._closed, self.seen]), pending["time"])
         sound.within("serial numbers", pending["serial"], 0, self.seen + 1)
         if len(pending):
-            fits = self.queries.dimensions <= pending["point"].shape[1] <= self.width
-            sound.require(fits, "points are of another width")
+            sound.require(pending["point"].shape[1] == self.width, "points have another width")
         sound.require(not np.isnan(pending["point"][:, : self.queries.dimensions]).any(), "NaN")
         sound.require((counted[1:] > counted[:-1]).all(), "numbers do not ascend")
         sound.require(np.array_equal(self.queries.ids(), counted), "records are missing")

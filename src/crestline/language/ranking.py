@@ -7,6 +7,8 @@ Ranking(kind='DISTANCE', columns=('x', 'y'), numbers=(1.0, -2.0), weights=())
 Ranking(kind='WEIGHTED_SUM', columns=('x', 'y'), numbers=(), weights=(0.7, -1.0))
 >>> ranking_of(Expression("x * y")) is None
 True
+>>> ranking_of(Expression("x + (y + z)")) is None  # added in another order
+True
 """
 
 from __future__ import annotations
@@ -55,7 +57,7 @@ def ranking_of(expression: Expression) -> Ranking | None:
                 return Ranking("COSINE", _columns([vector]), _numbers(elements))
             case root:
                 terms = dict[str, float]()
-                _add_terms(root, 1.0, terms)
+                _add_terms(root, terms)
                 return Ranking("WEIGHTED_SUM", tuple(terms), (), tuple(terms.values()))
     except _NotARanking:
         return None
@@ -102,24 +104,32 @@ def _number(node: Node) -> float:
     return float(value)
 
 
-def _add_terms(node: Node, factor: float, terms: dict[str, float]) -> None:
-    """Add the columns of a sum with their factors; each column once."""
+def _add_terms(node: Node, terms: dict[str, float]) -> None:
+    """Add the columns of a sum with their factors; each column once, from left to right."""
     match _bare(node):
         case Binary(operator="+" | "-" as operator, left=left, right=right):
-            _add_terms(left, factor, terms)
-            _add_terms(right, factor if operator == "+" else -factor, terms)
+            _add_terms(left, terms)
+            _add_term(right, 1.0 if operator == "+" else -1.0, terms)
+        case term:
+            _add_term(term, 1.0, terms)
+
+
+def _add_term(node: Node, sign: float, terms: dict[str, float]) -> None:
+    """Add a column, or a number times a column. Anything else would round in another order."""
+    match _bare(node):
         case Prefix(operator="-", operand=operand):
-            _add_terms(operand, -factor, terms)
+            _add_term(operand, -sign, terms)
+            return
         case Binary(operator="*", left=left, right=right):
             try:
-                _add_terms(right, factor * _number(left), terms)
+                factor, name = _number(left), _column(right)
             except _NotARanking:
-                _add_terms(left, factor * _number(right), terms)
+                factor, name = _number(right), _column(left)
         case bare:
-            name = _column(bare)
-            if name in terms:
-                raise _NotARanking
-            terms[name] = factor
+            factor, name = 1.0, _column(bare)
+    if name in terms:
+        raise _NotARanking
+    terms[name] = sign * factor
 
 
 __all__ = ["Ranking", "ranking_of"]

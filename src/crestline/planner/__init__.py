@@ -6,7 +6,8 @@ from crestline.planner.explain import Explanation, explain
 from crestline.planner.explain_sharing import execution_plans
 from crestline.planner.facts import QueryFacts
 from crestline.planner.plan import Plan, QueryPlan, harmonic, plan
-from crestline.planner.shared import Bundle, SharedPlan, arrange
+from crestline.planner.shared import Bundle, SharedPlan, Standing, arrange
+from crestline.planner.standing import StandingPlan
 
 __all__ = [
     "FAMILIES",
@@ -17,6 +18,8 @@ __all__ = [
     "QueryFacts",
     "QueryPlan",
     "SharedPlan",
+    "Standing",
+    "StandingPlan",
     "algorithms",
     "arrange",
     "execution_plans",

@@ -51,6 +51,10 @@ class Plan(Protocol):
         """Whether other queries can join."""
 
     @property
+    def own_scores(self) -> bool:
+        """Whether each query has scores of its own (``planner.standing``)."""
+
+    @property
     def exact(self) -> bool:
         """Whether answers are exact."""
 
@@ -87,6 +91,10 @@ class QueryPlan:
 
     @property
     def shared(self) -> bool:
+        return False
+
+    @property
+    def own_scores(self) -> bool:
         return False
 
     @property

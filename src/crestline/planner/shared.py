@@ -14,7 +14,7 @@ share if their windows are equally long, since probabilities are those of one wi
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from math import gcd
@@ -32,6 +32,7 @@ from crestline.core.window import RangeWindow, RowsWindow, UnboundedWindow, Wind
 from crestline.language import Query
 from crestline.planner.catalogue import reports_every_arrival
 from crestline.planner.plan import Plan, harmonic, plan, width_of
+from crestline.planner.standing import FEWEST, StandingPlan, grouped, standing_key
 from crestline.sharing import Demand, Schedule, SharedAgenda
 from crestline.uncertain.semantics import meaning_of
 from crestline.uncertain.shared import SharedWorlds
@@ -50,6 +51,10 @@ class SharedPlan:
     @property
     def shared(self) -> bool:
         return True
+
+    @property
+    def own_scores(self) -> bool:
+        return False
 
     @property
     def exact(self) -> bool:
@@ -207,15 +212,67 @@ class Bundle:
         """These queries, or this one, with a structure that can be shared."""
         return cls(queries, SharedPlan(queries))
 
+    @classmethod
+    def standing(
+        cls, queries: Mapping[str, Query], computed: frozenset[str] = frozenset()
+    ) -> Bundle:
+        """These standing queries, or this one; see ``StandingPlan.of``."""
+        return cls(queries, StandingPlan.of(queries, computed))
 
-def arrange(queries: Mapping[str, Query]) -> list[Bundle]:
-    """Return the queries in bundles that share a structure; PlanError if one cannot be run."""
+
+def arrange(queries: Mapping[str, Query], standing: Standing | None = None) -> list[Bundle]:
+    """Return the queries in bundles that share a structure; PlanError if one cannot be run.
+
+    With ``standing``, queries at every arrival share also if their scores differ.
+    """
     families: dict[Hashable, dict[str, Query]] = {}
     for name, query in queries.items():
         plan(query)
         key = sharing_key(query)
         families.setdefault(("alone", name) if key is None else key, {})[name] = query
-    return [Bundle.of(family) for family in families.values()]
+    if standing is None:
+        return [Bundle.of(family) for family in families.values()]
+    bundles: list[Bundle] = []
+    for key, alike in _by_standing_key(families.values(), standing).items():
+        for group in [alike] if key is None else grouped(alike):
+            rankings = [family for family in families.values() if family.keys() & group.keys()]
+            if key is not None and len(rankings) >= FEWEST:
+                bundles.append(Bundle.standing(group, standing.computed))
+                continue
+            # Queries that rank alike share as ever.
+            bundles += [
+                Bundle.of({name: query for name, query in family.items() if name in group})
+                for family in rankings
+            ]
+    place = {name: number for number, name in enumerate(queries)}
+    return sorted(bundles, key=lambda bundle: min(place[name] for name in bundle.queries))
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What is known of a stream beyond its queries, to decide which of them may stand together.
+
+    ``none_late``: without LATENESS no record is late. ``exact`` are the queries whose scores are no
+    doubles, which stand alone, and ``computed`` those whose columns are none.
+    """
+
+    none_late: bool = False
+    exact: frozenset[str] = frozenset()
+    computed: frozenset[str] = frozenset()
+
+    def key(self, name: str, query: Query) -> Hashable | None:
+        """The key of a query; see ``standing_key``."""
+        return None if name in self.exact else standing_key(query, none_late=self.none_late)
+
+
+def _by_standing_key(
+    families: Iterable[Mapping[str, Query]], standing: Standing
+) -> dict[Hashable | None, dict[str, Query]]:
+    groups: dict[Hashable | None, dict[str, Query]] = {}
+    for family in families:
+        for name, query in family.items():
+            groups.setdefault(standing.key(name, query), {})[name] = query
+    return groups
 
 
 def sharing_key(query: Query) -> Hashable | None:
@@ -298,6 +355,7 @@ def _step(query: Query) -> int | None:
 __all__ = [
     "Bundle",
     "SharedPlan",
+    "Standing",
     "agenda_of",
     "arrange",
     "demand_of",

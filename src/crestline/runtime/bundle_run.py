@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from crestline.core.errors import CrestlineError
 from crestline.core.sentinels import LONG_AGO
-from crestline.planner import Bundle
+from crestline.language import Query
+from crestline.planner import Bundle, Plan, StandingPlan
 from crestline.runtime.admitted import AdmittedBatch
 from crestline.runtime.conforming import Misfit
 from crestline.runtime.executor import BundleExecutor
@@ -19,6 +20,7 @@ from crestline.runtime.metrics import Clock, Metrics
 from crestline.runtime.projection import Expressions, Projection
 from crestline.runtime.rejects import Rejects
 from crestline.runtime.roles import Role, role_expressions
+from crestline.runtime.standing import StandingGate, common_columns, standing_roles
 from crestline.runtime.views import Named
 
 
@@ -41,14 +43,48 @@ class BundleRun:
         """A ``bounded`` stream is there as a whole: without LATENESS no record of it is late."""
         query = bundle.plan.query
         self._typed, self._schema = typed, schema
-        self.projection = Projection(query, schema, typed)
         self.rejects = rejects or Rejects(query, strict, keep_rejects)
-        texts = self.projection.texts
-        self._gate = Gate(query, texts, self.rejects)
+        self._read_for(bundle.plan)
         self.executor = BundleExecutor(
-            bundle, self.projection.schema, rejects=self.rejects, texts=texts, bounded=bounded
-        )
+            bundle, self.projection.schema, rejects=self.rejects, texts=self.projection.texts,
+            bounded=bounded,
+        )  # fmt: skip
         self._finished = False
+
+    def _read_for(self, plan: Plan) -> None:
+        """Read and judge records as the queries of this plan want them."""
+        #: The columns that all queries of the bundle read.
+        self._common: frozenset[str]
+        query = plan.query
+        if isinstance(plan, StandingPlan):
+            roles = standing_roles(plan, self._schema)
+            self.projection = Projection(query, self._schema, self._typed, roles)
+            self._gate: Gate = StandingGate(plan, self.projection.texts, self.rejects)
+            spelled = self.projection.spelled
+            self._common = frozenset(spelled[name] for name in common_columns(roles))
+            return
+        self.projection = Projection(query, self._schema, self._typed)
+        self._gate = Gate(query, self.projection.texts, self.rejects)
+        self._common = frozenset(self.projection.columns)
+
+    # -- queries that come and go -------------------------------------------------------------
+
+    def join(self, name: str, query: Query, *, computed: bool = False) -> int | None:
+        """Answer one more query; see ``BundleExecutor.join``."""
+        begin = self.executor.join(name, query, computed=computed)
+        self._follow()
+        return begin
+
+    def leave(self, name: str) -> None:
+        """Answer a query no more; others must stay."""
+        self.executor.leave(name)
+        self._follow()
+
+    def _follow(self) -> None:
+        if self.executor.plan.own_scores:
+            self._read_for(self.executor.plan)
+
+    # -- records ------------------------------------------------------------------------------
 
     @property
     def metrics(self) -> Metrics:
@@ -74,7 +110,7 @@ class BundleRun:
         with Clock(self.metrics):
             served = expressions is not None and expressions.serve(self.projection)
             columns = self.projection(batch, computed=computed if served else None)
-            misfits = [misfit for misfit in misfits if misfit.column in self.projection.columns]
+            misfits = [misfit for misfit in misfits if misfit.column in self._common]
             admitted, filtered = self._gate.admit(columns, self.metrics.rows_in, misfits)
             self.executor.check(admitted)
         return Admission(admitted, batch.num_rows, filtered)
@@ -94,11 +130,13 @@ class BundleRun:
 
     def state(self) -> dict[str, Any]:
         """The whole state, for ``core.state.pack``."""
+        plan = self.executor.plan
         return {
             "typed": self._typed,
             "stream_schema": self._schema.serialize().to_pybytes(),
             "queries": list(self.executor.queries),
-            "shared": self.executor.plan.shared,
+            "shared": plan.shared,
+            "standing": plan.state() if isinstance(plan, StandingPlan) else None,
             "executor": self.executor.state(),
         }
 

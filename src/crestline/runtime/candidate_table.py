@@ -95,6 +95,16 @@ class CandidateTable:
         ties[ids] = ranks
         return ties
 
+    def ties_within(self, ids: Ints, groups: Ints) -> Ints:
+        """An integer by id that orders the records of each group as if their scores were equal,
+        larger first."""
+        within = np.unique(groups, return_inverse=True)[1].astype(np.float64)
+        none = np.zeros(len(ids), np.int64)
+        ranks = tie_ranks(within, none, lambda tied: self._tie_columns(ids[tied]))
+        ties = np.zeros(len(self), np.int64)
+        ties[ids] = none if ranks is None else ranks
+        return ties
+
     def _deciding_times(self) -> Ints | None:
         """The event times, if they alone break all ties: nothing has to be sorted then."""
         times: Ints = self.numbers(Number.TIME)

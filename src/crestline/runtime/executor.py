@@ -29,7 +29,7 @@ from crestline.core.sentinels import LONG_AGO
 from crestline.core.state import pack, unpack
 from crestline.core.window import counts_rows
 from crestline.language import Query
-from crestline.planner import Bundle, Plan, SharedPlan
+from crestline.planner import Bundle, Plan, SharedPlan, StandingPlan
 from crestline.runtime import joining, saved
 from crestline.runtime.admitted import AdmittedBatch
 from crestline.runtime.candidates import Candidates
@@ -72,9 +72,10 @@ class BundleExecutor:
         self.plan: Plan = bundle.plan
         self.roles, self.texts, self.shard, self.bounded = roles, texts, shard, bounded
         self.rejects, self.metrics = rejects, Metrics()
-        self.views = Views(bundle.queries, roles, shard=shard)
+        own_scores = self.plan.own_scores
+        self.views = Views(bundle.queries, roles, shard=shard, own_scores=own_scores)
         query, operator = self.query, self.plan.make_operator(shard=shard)
-        encoder = encoder_for(query, roles, operator, rejects, shard=shard)
+        encoder = encoder_for(self.plan, roles, operator, rejects, shard=shard)
         partitions = self.views.rows.partition_schema
         self.candidates = Candidates(
             query, roles, texts, partitions, encoder, forgets=query.late != "REVISE"
@@ -98,9 +99,11 @@ class BundleExecutor:
         meter = WindowMeter(query, self.metrics, self.candidates, any_order=any_order)
         if query.late == "REVISE":
             return Revisions(self.queries, self.plan, lateness, meter, self.candidates)
+        # Standing queries report in portions by themselves.
+        queries = {} if self.plan.own_scores else self.queries
         if by_time:
-            return TimeTurns(self.queries, query, lateness, meter, waits=in_order)
-        return ArrivalTurns(self.queries, query, lateness, meter)
+            return TimeTurns(queries, query, lateness, meter, waits=in_order)
+        return ArrivalTurns(queries, query, lateness, meter)
 
     # -- what is known ------------------------------------------------------------------------
 
@@ -228,10 +231,17 @@ class BundleExecutor:
 
     # -- queries that come and go -------------------------------------------------------------
 
-    def join(self, name: str, query: Query) -> int | None:
+    def join(self, name: str, query: Query, *, computed: bool = False) -> int | None:
         """Answer one more query with what is kept for the others, if their ``sharing_key`` is the
-        same. It sees the records since the time that is returned; None: all."""
+        same. It sees the records since the time that is returned; None: all that come. Scores of a
+        standing query may have to be ``computed``."""
         latest = self.latest if self.watermark.started else None
+        if isinstance(self.plan, StandingPlan):
+            number = self.views.add(name, query)
+            standing = self.plan.joined(name, query, number, computed=computed)
+            joining.stand(self.candidates.encoder, standing, name)
+            self._follow(standing)
+            return None
         if not self.plan.shared:
             plan = SharedPlan(self.queries)
             self._follow(plan)
@@ -246,6 +256,11 @@ class BundleExecutor:
     def leave(self, name: str) -> None:
         """Answer a query no more; others must stay."""
         number = self.views.remove(name)
+        if isinstance(self.plan, StandingPlan):
+            standing = self.plan.without(name)
+            joining.stand_down(self.candidates.encoder, standing, number)
+            self._follow(standing)
+            return
         joining.leave(self.candidates.operator, name, number, self.latest)
         self._follow(SharedPlan(self.queries))
 

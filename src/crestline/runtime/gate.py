@@ -52,11 +52,11 @@ class Gate:
             filtered = len(rows) - len(indices)
             columns, rows = columns.take(indices), first_row + indices
             misfits = [misfit.take(indices) for misfit in misfits]
-        checks = _Checks(rows, self._rejects)
+        checks = Checks(rows, self._rejects)
         for misfit in misfits:
             checks.reject_column(misfit.which, misfit.column, misfit.reason, misfit.values)
         time = self._times(columns.column(Role.TIME), checks) if self._timed else None
-        score = self._scores(columns.column(Role.SCORE), checks)
+        score = self._scores(columns, checks)
         if self._combine is not None:
             self._check_observations(columns, score, checks)
         probability = None
@@ -75,7 +75,7 @@ class Gate:
                 passes = passes | misfit.which
         return np.flatnonzero(passes)
 
-    def _times(self, column: pa.ChunkedArray, checks: _Checks) -> Ints:
+    def _times(self, column: pa.ChunkedArray, checks: Checks) -> Ints:
         """Event times in microseconds."""
         read = self._read(Role.TIME, column, MOMENT)
         checks.reject_nulls(read, column, Role.TIME, "event time is NULL", "not a timestamp")
@@ -84,13 +84,13 @@ class Gate:
             checks.reject(beyond, Role.TIME, "event time is out of range", column)
         return times
 
-    def _scores(self, column: pa.ChunkedArray, checks: _Checks) -> Floats:
+    def _scores(self, columns: pa.Table, checks: Checks) -> Floats:
         """Scores: larger is better."""
         noun = "score" if self._combine is None else "value"
-        score = self._numbers(Role.SCORE, noun, column, checks)
+        score = self._numbers(Role.SCORE, noun, columns.column(Role.SCORE), checks)
         return oriented(score, self._descending)
 
-    def _check_observations(self, columns: pa.Table, value: Floats, checks: _Checks) -> None:
+    def _check_observations(self, columns: pa.Table, value: Floats, checks: Checks) -> None:
         """Reject observations of no object, on no stream, or out of range."""
         assert self._combine is not None
         values = columns.column(Role.SCORE)
@@ -110,13 +110,13 @@ class Gate:
             reason = "stream is not one of those declared"
             checks.reject(~declared_mask, Role.STREAM, reason, streams)
 
-    def _probabilities(self, column: pa.ChunkedArray, checks: _Checks) -> Floats:
+    def _probabilities(self, column: pa.ChunkedArray, checks: Checks) -> Floats:
         probability = self._numbers(Role.PROBABILITY, "probability", column, checks)
         outside = ~((probability > 0) & (probability <= 1))  # also true of NULL and NaN
         checks.reject(outside, Role.PROBABILITY, "probability is outside (0, 1]", column)
         return probability
 
-    def _numbers(self, role: str, noun: str, column: pa.ChunkedArray, checks: _Checks) -> Floats:
+    def _numbers(self, role: str, noun: str, column: pa.ChunkedArray, checks: Checks) -> Floats:
         read = self._read(role, column, pa.float64())
         checks.reject_nulls(read, column, role, f"{noun} is NULL", "not a number")
         numbers = as_floats(read)
@@ -129,11 +129,11 @@ class Gate:
         return read_texts(decoded(column), dtype) if role in self._texts else column
 
 
-class _Checks:
+class Checks:
     """The records of one batch that have failed a check so far."""
 
     def __init__(self, rows: Ints | range, rejects: Rejects) -> None:
-        self._rows, self._rejects = rows, rejects
+        self.rows, self._rejects = rows, rejects
         #: None as long as no record has failed.
         self.failed: Bools | None = None
 
@@ -150,7 +150,7 @@ class _Checks:
         if fails.any():
             self.failed = fails if self.failed is None else self.failed | fails
         if new.any():
-            rows = np.asarray(self._rows)[new]
+            rows = np.asarray(self.rows)[new]
             self._rejects.add_column(rows, column, reason, values.filter(pa.array(new)))
 
     def reject_nulls(

@@ -9,10 +9,12 @@ import numpy as np
 from crestline.core.operator import Operator
 from crestline.core.sentinels import LONG_AGO
 from crestline.core.specs import SharedOperator
-from crestline.planner import SharedPlan
+from crestline.planner import SharedPlan, StandingPlan
 from crestline.planner.shared import agenda_of, demand_of
 from crestline.planner.words import per_minute
 from crestline.runtime.candidates import Candidates
+from crestline.runtime.encoders import Encoder
+from crestline.runtime.encoders.standing import StandingEncoder
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -58,6 +60,21 @@ def leave(operator: Operator, name: str, number: int, latest: int) -> None:
         if schedule is not None and any(demand.name == name for demand in schedule.demands):
             schedule.remove(name, max(latest, schedule.last_change))
     operator.remove(number)
+
+
+def stand(encoder: Encoder, plan: StandingPlan, name: str) -> None:
+    """Let an operator answer one more standing query of ``plan``."""
+    assert isinstance(encoder, StandingEncoder)
+    number = encoder.operator.add(plan.spec(name))
+    assert number == plan.numbers[name], "operator and views number queries alike"
+    encoder.follow(plan)
+
+
+def stand_down(encoder: Encoder, plan: StandingPlan, number: int) -> None:
+    """Let an operator answer a standing query no more, which is not in ``plan``."""
+    assert isinstance(encoder, StandingEncoder)
+    encoder.operator.remove(number)
+    encoder.follow(plan)
 
 
 def schedule_changes(operator: Operator) -> list[str]:

@@ -14,11 +14,10 @@ import pyarrow as pa
 
 from crestline.core.errors import SourceError
 from crestline.core.tables import plain_type
-from crestline.language import Query
+from crestline.language import Expression, Query
 from crestline.runtime.columns import usable, usable_type
 from crestline.runtime.roles import (
     Role,
-    columns_of,
     partition_role,
     role_expressions,
     selected_role,
@@ -37,13 +36,20 @@ def _is_text(dtype: pa.DataType) -> bool:
 class Projection:
     """The columns of a query over one schema, renamed to their roles."""
 
-    def __init__(self, query: Query, schema: pa.Schema, typed: bool = True) -> None:
+    def __init__(
+        self, query: Query, schema: pa.Schema, typed: bool = True,
+        roles: Mapping[str, Expression] | None = None,
+    ) -> None:  # fmt: skip
+        """``roles`` are those of standing queries, of which ``query`` is what they have in
+        common."""
         self.query = query
-        self._names = resolve(columns_of(query), schema, query.stream)
+        self.roles = role_expressions(query) if roles is None else roles
+        columns = [name for expression in self.roles.values() for name in expression.columns]
+        self._names = resolve(list(dict.fromkeys(columns)), schema, query.stream)
         self._evaluate = Evaluator(query.stream)
         self._plain: dict[str, str] = {}
         self._computed: dict[str, str] = {}
-        for role, expression in role_expressions(query).items():
+        for role, expression in self.roles.items():
             if expression.column is not None:
                 self._plain[role] = expression.column
             else:
@@ -89,7 +95,7 @@ class Projection:
             arrays |= {role: computed[sql] for role, sql in self._computed.items()}
         else:
             arrays |= self._evaluate(table, self._computed)
-        return pa.table({role: arrays[role] for role in role_expressions(self.query)})
+        return pa.table({role: arrays[role] for role in self.roles})
 
 
 class Expressions:

@@ -31,11 +31,13 @@ class RowBuilder:
     and in what they emit."""
 
     def __init__(
-        self, queries: Mapping[str, Query], columns: pa.Schema, *, shard: bool = False
-    ) -> None:
-        """The rows of a ``shard`` have columns to merge them by: see ``runtime.shards``."""
+        self, queries: Mapping[str, Query], columns: pa.Schema, *, shard: bool = False,
+        own_scores: bool = False,
+    ) -> None:  # fmt: skip
+        """The rows of a ``shard`` have columns to merge them by: see ``runtime.shards``. With
+        ``own_scores`` a record has another score for each query."""
         query = next(iter(queries.values()))
-        self._query = query
+        self._query, self._own_scores = query, own_scores
         self.set_queries(list(queries.items()))
         self._counted = counts_rows(query.window)
         self._end_type = pa.int64() if self._counted else _MOMENT
@@ -84,6 +86,7 @@ class RowBuilder:
         self._names = ["" if named is None else named[0] for named in queries]
         widths = [0 if named is None else _width(named[1].window) for named in queries]
         self._width = np.array(widths, np.int64)
+        self._descending = np.array([named is None or named[1].descending for named in queries])
 
     def schema(self, emit: str) -> pa.Schema:
         """The schema of all tables of SNAPSHOTS, or of CHANGES."""
@@ -113,6 +116,8 @@ class RowBuilder:
             "rank": pa.array(rank),
         }
         columns |= self._values(np.repeat(reported.partition, count), reported.id, kept, partitions)
+        if self._own_scores:
+            columns["score"] = self._scores(reported.score, query)
         if reported.bounds is not None:
             columns["score"] = pa.array(reported.score)
             columns["upper"] = pa.array(reported.bounds.upper)
@@ -154,7 +159,9 @@ class RowBuilder:
         }
         columns |= change_columns(change, rank, previous)
         columns |= self._values(partition, id, kept, partitions)
-        if numbers is not None and len(numbers) == 1:
+        if numbers is not None and self._own_scores:
+            columns["score"] = self._scores(numbers[0], query)
+        elif numbers is not None and len(numbers) == 1:
             columns["probability"] = pa.array(numbers[0])
         elif numbers is not None:
             columns["score"], columns["upper"] = pa.array(numbers[0]), pa.array(numbers[1])
@@ -188,6 +195,11 @@ class RowBuilder:
         score = np.asarray(kept.column(Number.SCORE).to_numpy())[id]
         columns["score"] = pa.array(oriented(score, self._query.descending))
         return columns
+
+    def _scores(self, score: Floats, query: Ints | None) -> pa.Array:
+        """The scores that queries of these numbers gave, as they show them."""
+        assert query is not None
+        return pa.array(oriented(score, self._descending[query]))
 
     def _starts(self, end: Ints, query: Ints | None) -> pa.Array:
         width = self._width[0] if query is None else self._width[query]
@@ -225,8 +237,9 @@ class Changes:
 class ChangeLog:
     """The latest snapshot of each partition and query, and the changes since.
 
-    ``changing`` is how many numbers of a record may change while it is shown: 1 for a probability,
-    3 for an object (score, upper bound and whether it is certain).
+    ``changing`` is how many numbers of a record the log holds: 1 for a probability, or for the
+    score where each query has its own, 3 for an object (score, upper bound and whether it is
+    certain).
     """
 
     def __init__(self, *, changing: int = 0, queries: int = 1) -> None:
@@ -345,4 +358,6 @@ def _numbers_of(reported: Snapshots, count: int) -> Floats:
         return np.stack((reported.score, view.upper, view.certain.astype(np.float64)))
     if reported.probability is not None:
         return reported.probability[None, :]
+    if len(reported):
+        return reported.score[None, :]
     return np.empty((count, 0))  # nothing at all is reported

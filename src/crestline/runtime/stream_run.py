@@ -18,7 +18,7 @@ from crestline.core.sentinels import LONG_AGO
 from crestline.core.tables import REJECTS
 from crestline.core.window import counts_rows
 from crestline.language import Query, in_full
-from crestline.planner import Bundle, arrange
+from crestline.planner import Bundle, Standing, StandingPlan, arrange
 from crestline.planner.catalogue import reports_every_arrival
 from crestline.planner.shared import sharing_key
 from crestline.runtime.bundle_run import Admission, BundleRun
@@ -27,6 +27,7 @@ from crestline.runtime.fitting import CandidateMisfit
 from crestline.runtime.metrics import Metrics
 from crestline.runtime.projection import Expressions
 from crestline.runtime.rehearsal import MANY, prepare
+from crestline.runtime.standing import standing_on
 from crestline.runtime.views import Named
 
 
@@ -60,7 +61,8 @@ class StreamRun:
         self.schema = settled(schema, uses)
         for variant in variants:
             self.schema = widened(self.schema, variant, schema.names, uses)
-        self._bundles = [self._run_of(bundle) for bundle in arrange(queries)]
+        standing = standing_on(queries, self.schema, bounded=bounded)
+        self._bundles = [self._run_of(bundle) for bundle in arrange(queries, standing)]
         #: Rejects of bundles that were removed.
         self._removed: list[pa.Table] = []
         #: Which columns have widened, in sentences.
@@ -241,22 +243,47 @@ class StreamRun:
         """Answer one more query. Return the queries that it shares with, and the event time since
         which it sees records (None: it sees all that are pushed from now on)."""
         query = in_full({name: query}, self.schema.names)[name]
+        standing = standing_on({name: query}, self.schema, bounded=self._bounded)
+        if standing.key(name, query) is not None:
+            return self._stand(name, query, standing), None
         key = sharing_key(query)
         at_arrivals = reports_every_arrival(query.window) and query.frequency is None
         if key is not None and not (counts_rows(query.window) or at_arrivals):
             for bundle in self._bundles:
                 others = bundle.executor.queries
                 if key == sharing_key(next(iter(others.values()))):
-                    return list(others), bundle.executor.join(name, query)
+                    return list(others), bundle.join(name, query)
         self._bundles.append(self._run_of(Bundle.of({name: query})))
         self._prepare()
         return [], None
+
+    def _stand(self, name: str, query: Query, standing: Standing) -> list[str]:
+        """Answer one more query at every arrival; return the queries that it shares with. The first
+        one of its kind runs alone, the second begins a structure that the others join."""
+        key, computed = standing.key(name, query), name in standing.computed
+        others: list[str] = []
+        for bundle in self._bundles:
+            names = list(bundle.executor.queries)
+            if key not in (standing.key(n, bundle.executor.queries[n]) for n in names):
+                continue
+            plan, operator = bundle.executor.plan, bundle.executor.candidates.operator
+            if isinstance(plan, StandingPlan) and plan.accepts(query, operator):
+                bundle.join(name, query, computed=computed)
+                self._prepare()
+                return names
+            others += names
+        one = {name: query}
+        alone = Bundle.standing(one, standing.computed) if others else Bundle.of(one)
+        self._bundles.append(self._run_of(alone))
+        self._prepare()
+        return []
 
     def remove(self, name: str) -> None:
         """Answer a query no more."""
         bundle = self._bundle_of(name)
         if len(bundle.executor.queries) > 1:
-            bundle.executor.leave(name)
+            bundle.leave(name)
+            self._prepare()
             return
         self._removed.append(bundle.rejects.take())
         self._bundles.remove(bundle)
@@ -302,6 +329,8 @@ def _bundle_of(saved: dict[str, Any], queries: Mapping[str, Query]) -> Bundle:
             f"this state belongs to other queries: resume it with the same text, which had"
             f" {', '.join(names)}"
         )
+    if saved["standing"] is not None:
+        return Bundle(bundled, StandingPlan.from_state(bundled, saved["standing"]))
     if not saved["shared"]:
         return Bundle.of(bundled)
     sound.require(None not in map(sharing_key, bundled.values()), "queries cannot share")

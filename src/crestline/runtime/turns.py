@@ -40,6 +40,8 @@ from crestline.types import Ints
 
 #: Result rows that one turn may bring, roughly, where every few records bring some.
 _PORTION = 1 << 20
+#: Result rows that a record brings, where the operator reports in portions by itself.
+_ROWS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +63,13 @@ class Turns:
     def __init__(
         self, queries: Mapping[str, Query], common: Query, lateness: Lateness, meter: WindowMeter
     ) -> None:
+        """No ``queries``: the operator reports in portions by itself."""
         self._lateness, self._meter = lateness, meter
         self._counts_rows = counts_rows(common.window)
         #: Records that one turn takes at most, where every few of them bring results.
         self._portion: int | None = None
         if self._counts_rows or common.window.panes.on_arrival:
-            rows_per_record = sum(q.k / (q.window.slide or 1) for q in queries.values())
+            rows_per_record = sum(q.k / (q.window.slide or 1) for q in queries.values()) or _ROWS
             self._portion = max(1, int(_PORTION / rows_per_record))
         self._merged: AdmittedBatch | None = None
 

@@ -25,15 +25,16 @@ class Views:
     """The queries by their numbers. The number of a removed query is not used again."""
 
     def __init__(
-        self, queries: Mapping[str, Query], roles: pa.Schema, *, shard: bool = False
-    ) -> None:
+        self, queries: Mapping[str, Query], roles: pa.Schema, *, shard: bool = False,
+        own_scores: bool = False,
+    ) -> None:  # fmt: skip
         self._numbered: list[tuple[str, Query] | None] = list(queries.items())
-        self.rows = RowBuilder(queries, roles, shard=shard)
+        self.rows = RowBuilder(queries, roles, shard=shard, own_scores=own_scores)
         #: How many rows each query was shown.
         self.result_rows: dict[str, int] = {}
         first = next(iter(queries.values()))
         self._changing_numbers = 3 if first.combine is not None else 0
-        if first.probability is not None:
+        if first.probability is not None or own_scores:
             self._changing_numbers = 1
         #: What was shown last, if a query emits changes.
         self.log: ChangeLog | None = None
@@ -55,10 +56,11 @@ class Views:
         elif self.log is not None and self.log.queries < count:
             self.log.ask_for(count)
 
-    def add(self, name: str, query: Query) -> None:
-        """Add a query, with the next number."""
+    def add(self, name: str, query: Query) -> int:
+        """Add a query; return its number, the next one."""
         self._numbered.append((name, query))
         self._prepare()
+        return len(self._numbered) - 1
 
     def remove(self, name: str) -> int:
         """Remove a query; return its number."""

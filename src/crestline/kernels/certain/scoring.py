@@ -22,6 +22,9 @@ _ROUNDING = 1e-12
 #: The squares of smaller numbers are 0, or far from exact.
 VANISHING = 1e-145
 _LARGEST = sys.float_info.max
+#: Numbers up to here, with constants up to here, give no score that is NaN. Vectors below the
+#: second may have no direction.
+LARGE, SMALL = 1e100, 1e-100
 #: Beyond this many degrees, doubles are too coarse for a longitude.
 _FAR = 1e6
 #: Metres by which rounding in sines may shorten a distance on earth.
@@ -165,3 +168,26 @@ def best_in_box(
     if not np.isfinite(longest):
         return _ROUNDING
     return float(product / (np.sqrt(longest) * length) + _ROUNDING)
+
+
+@kernel
+def is_plain(points: Floats, row: int, dimensions: int) -> bool:
+    """Whether every query with ordinary constants has a score for a row of ``points``."""
+    largest = 0.0 if dimensions else 1.0
+    for i in range(points.shape[1]):
+        size = abs(points[row, i])
+        if not size <= LARGE:
+            return False
+        if i < dimensions:
+            largest = max(largest, size)
+    return largest >= SMALL
+
+
+@kernel
+def score_rows(
+    kind: int, point: Floats, weight: Floats, length: float, points: Floats, scores: Floats
+) -> None:
+    """Write the scores that a query gives to all rows; ``point`` and ``weight`` have one row."""
+    terms = np.empty(points.shape[1])
+    for row in range(len(points)):
+        scores[row] = score_of(kind, point, weight, length, 0, points, row, terms)

@@ -9,7 +9,7 @@ queries that count records and one for those on time.
 
 A query does not see a record for which it has no score (NaN), nor one from before it was added.
 Such a record does not count in its window and brings it no report; what has changed meanwhile is
-reported with the next record that it sees. Records with ordinary numbers (``_is_plain``) have a
+reported with the next record that it sees. Records with ordinary numbers (``is_plain``) have a
 score for all, so most records are not looked at for that.
 
 ==================  ============================================
@@ -27,7 +27,7 @@ import numpy as np
 from crestline.core.sentinels import LONG_AGO, NEVER
 from crestline.kernels.certain.band_lists import lowered, threshold_after_loss
 from crestline.kernels.certain.bands import PROBABLE, STRICT
-from crestline.kernels.certain.scoring import COSINE, score_of
+from crestline.kernels.certain.scoring import COSINE, LARGE, SMALL, is_plain, score_of
 from crestline.kernels.certain.standing_grid import cell_of, cover, threshold_of, wish_of
 from crestline.kernels.certain.standing_lists import place, put, take, tidy
 from crestline.kernels.certain.standing_order import note_oldest, pop, schedule
@@ -78,9 +78,6 @@ from crestline.types import Floats, Ints
 
 #: After so many records another query is asked whether it needs all of its cells.
 _REVIEW = 16
-#: Numbers up to here, with constants up to here, give no score that is NaN. Vectors below the
-#: second may have no direction.
-_LARGE, _SMALL = 1e100, 1e-100
 
 
 @kernel
@@ -166,26 +163,13 @@ def _mark(table: Ints, marks: Ints, q: int) -> None:
 
 
 @kernel
-def _is_plain(points: Floats, row: int, dimensions: int) -> bool:
-    """Whether every query has a score for the record."""
-    largest = 0.0 if dimensions else 1.0
-    for i in range(points.shape[1]):
-        size = abs(points[row, i])
-        if not size <= _LARGE:
-            return False
-        if i < dimensions:
-            largest = max(largest, size)
-    return largest >= _SMALL
-
-
-@kernel
 def _is_tame(queries: Queries, q: int) -> bool:
     """Whether the query has a score for all records that are plain."""
     table, values, point, weight = queries
     for i in range(point.shape[1]):
-        if not (abs(point[q, i]) <= _LARGE and abs(weight[q, i]) <= _LARGE):
+        if not (abs(point[q, i]) <= LARGE and abs(weight[q, i]) <= LARGE):
             return False
-    return bool(table[q, KIND] != COSINE or values[q, LENGTH] >= _SMALL)
+    return bool(table[q, KIND] != COSINE or values[q, LENGTH] >= SMALL)
 
 
 @kernel
@@ -316,7 +300,7 @@ def take_records(
             moment = number
         if filled[SNAPSHOTS] + len(table) > most_snapshots or filled[RECORDS] + rows > room:
             return REPORT_FULL, 0, at
-        plain = serials[at] >= newest and _is_plain(arriving, at, len(terms))
+        plain = serials[at] >= newest and is_plain(arriving, at, len(terms))
         if plain:
             cursor[PLAIN] = number
         else:

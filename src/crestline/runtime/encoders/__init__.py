@@ -9,17 +9,21 @@ from __future__ import annotations
 import pyarrow as pa
 
 from crestline.core.operator import Operator
-from crestline.language import Query
+from crestline.planner import Plan, StandingPlan
 from crestline.runtime.encoders.base import Encoder
 from crestline.runtime.encoders.incomplete import IncompleteEncoder
+from crestline.runtime.encoders.standing import StandingEncoder
 from crestline.runtime.encoders.uncertain import UncertainEncoder
 from crestline.runtime.rejects import Rejects
 
 
 def encoder_for(
-    query: Query, roles: pa.Schema, operator: Operator, rejects: Rejects, *, shard: bool = False
+    plan: Plan, roles: pa.Schema, operator: Operator, rejects: Rejects, *, shard: bool = False
 ) -> Encoder:
     """The encoder of the query's family; a ``shard`` reports one object more than k."""
+    query = plan.query
+    if isinstance(plan, StandingPlan):
+        return StandingEncoder(plan, operator)
     if query.combine is not None:
         return IncompleteEncoder(query, operator, rejects, query.k + shard)
     if query.probability is not None:

@@ -1,0 +1,342 @@
+"""Standing queries: queries at every arrival that differ in their scores share one structure.
+
+They read the same stream and show the same columns, so that they break ties alike. Their scores
+differ: by a point, by weights, or altogether. A *placed* query ranks records by where they lie, and
+the grid of ``certain.standing`` finds it from there. Scores of all others are computed with each
+record. They take no part in the grid and share the rest.
+
+``WHERE`` may differ too. A query that has one of its own sees the records that pass it: no other
+record has a score for it. Where records can be late, queries on time share only with those of the
+same ``WHERE``, since a record that one of them does not see would move the watermark of all.
+
+>>> from crestline.language import parse
+>>> text = "SELECT TOP 3 id FROM s [ROWS 99] ORDER BY DISTANCE((x, y), ({}, 0))"
+>>> here, there = (parse(text.format(x)) for x in (1, 2))
+>>> standing_key(here) == standing_key(there) != None
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from crestline.certain.preferences import (
+    LARGE,
+    Distance,
+    Haversine,
+    Preference,
+    WeightedDistance,
+    WeightedSum,
+)
+from crestline.certain.probable import candidate_limit
+from crestline.certain.query_grid import suitable_resolution
+from crestline.certain.standing_operator import StandingSpec, StandingTopK
+from crestline.core import sound
+from crestline.core.display import cell
+from crestline.core.operator import Operator
+from crestline.core.snapshots import Snapshots
+from crestline.core.window import RangeWindow, RowsWindow, counts_rows
+from crestline.language import Expression, Query
+from crestline.language.ranking import Ranking, ranking_of
+from crestline.planner.catalogue import reports_every_arrival
+from crestline.planner.plan import harmonic, width_of
+
+#: So many queries with scores of their own share a structure; see ``docs/standing.md``.
+FEWEST = 2
+#: Recent records that all queries share, unless a window is too short for so many.
+BUFFER = 2000
+#: Queries share only if the buffer of the longest window would be at most so many times that of the
+#: shortest.
+_SPREAD = 4
+
+
+@dataclass(frozen=True, repr=False)
+class StandingPlan:
+    """How standing queries are run, with one structure.
+
+    ``numbers`` are those of the queries for the operator, ``columns`` the coordinates of a record,
+    ``where`` the condition that all queries have, and ``computed`` the queries whose scores are
+    computed with the records. What was decided once stays as queries come and go.
+    """
+
+    queries: Mapping[str, Query]
+    numbers: Mapping[str, int]
+    columns: tuple[str, ...]
+    where: Expression | None
+    computed: frozenset[str]
+
+    @classmethod
+    def of(cls, queries: Mapping[str, Query], computed: frozenset[str] = frozenset()) -> StandingPlan:
+        """The plan of queries with one ``standing_key``. Those in ``computed`` are not placed,
+        since their columns are no doubles."""
+        conditions = {query.where for query in queries.values()}
+        where = conditions.pop() if len(conditions) == 1 else None
+        places = {name: place_of(query) for name, query in queries.items()}
+        placed = {
+            name: place
+            for name, place in places.items()
+            if place is not None and name not in computed and queries[name].where == where
+        }
+        columns = next((_columns(place) for place in placed.values()), ())
+        numbers = {name: number for number, name in enumerate(queries)}
+        return cls(queries, numbers, columns, where, frozenset(queries.keys() - placed.keys()))
+
+    def __repr__(self) -> str:
+        return f"<StandingPlan: one structure for {', '.join(map(cell, self.queries))}>"
+
+    @property
+    def shared(self) -> bool:
+        return True
+
+    @property
+    def own_scores(self) -> bool:
+        return True
+
+    @property
+    def exact(self) -> bool:
+        return True
+
+    @property
+    def query(self) -> Query:
+        """What the queries have in common, with the largest k and the longest window. Its score is
+        that of the first one, and its EMIT has no meaning."""
+        some = next(iter(self.queries.values()))
+        most = max(query.k for query in self.queries.values())
+        longest = max(_width(query) for query in self.queries.values())
+        window = RowsWindow(longest, 1) if self._counts else RangeWindow(longest, None, some.window.on)
+        return replace(some, k=most, window=window, where=self.where, name=None)
+
+    @property
+    def _counts(self) -> bool:
+        return counts_rows(next(iter(self.queries.values())).window)
+
+    def spec(self, name: str) -> StandingSpec:
+        """Return the spec of a query for the operator."""
+        query = self.queries[name]
+        preference = None if name in self.computed else _preference(query)
+        return StandingSpec(
+            preference, query.k, _width(query), not self._counts, query.emit == "SNAPSHOTS"
+        )
+
+    @property
+    def buffer(self) -> int:
+        """How many recent records the structure holds, at most."""
+        return min(map(buffer_of, self.queries.values()))
+
+    def make_operator(self, *, shard: bool = False) -> StandingTopK:
+        """Make a fresh operator."""
+        assert not shard, "queries with COMBINE share with none"
+        specs = [self.spec(name) for name in self.queries]
+        return StandingTopK(specs, dimensions=len(self.columns), buffer=self.buffer)
+
+    def save_operator(self, operator: Operator) -> dict[str, Any]:
+        return operator.state()
+
+    def restore_operator(self, state: dict[str, Any], *, shard: bool = False) -> StandingTopK:
+        sound.like(state, self.make_operator(shard=shard).state() | {"standing": {}, "pending": {}})
+        operator = StandingTopK.from_state(state)
+        same = operator.queries.dimensions == len(self.columns)
+        same = same and sorted(operator.queries.numbers) == sorted(self.numbers.values())
+        specs = {number: self.spec(name) for name, number in self.numbers.items()}
+        same = same and all(operator.stands_for(number, spec) for number, spec in specs.items())
+        given = {self.numbers[name] for name in self.computed}
+        sound.require(same and operator.timed != self._counts, "the operator answers other queries")
+        sound.require(operator.given.keys() == given, "the operator is given other scores")
+        return operator
+
+    def finish(self, operator: Operator, latest: int, end: int) -> Iterator[Snapshots]:
+        """End a bounded stream."""
+        assert isinstance(operator, StandingTopK)
+        return operator.finish(latest)
+
+    # -- queries that come and go -------------------------------------------------------------
+
+    def accepts(self, query: Query, operator: Operator) -> bool:
+        """Whether a query with the same ``standing_key`` may join, given the buffer that there
+        is."""
+        assert isinstance(operator, StandingTopK)
+        if self.where is not None and query.where != self.where:
+            return False
+        if self._counts:
+            return 2 * operator.queries.options.buffer - 1 <= _width(query)
+        return _SPREAD * _width(query) >= min(map(_width, self.queries.values()))
+
+    def joined(self, name: str, query: Query, number: int, *, computed: bool) -> StandingPlan:
+        """The plan with one more query; if ``computed``, it is not placed."""
+        place = place_of(query)
+        placed = place is not None and query.where == self.where and not computed
+        placed = placed and place is not None and _columns(place) == self.columns
+        return replace(
+            self, queries={**self.queries, name: query}, numbers={**self.numbers, name: number},
+            computed=self.computed if placed else self.computed | {name},
+        )  # fmt: skip
+
+    def without(self, name: str) -> StandingPlan:
+        """The plan without a query; others must stay."""
+        queries = {other: query for other, query in self.queries.items() if other != name}
+        numbers = {other: number for other, number in self.numbers.items() if other != name}
+        return replace(self, queries=queries, numbers=numbers, computed=self.computed - {name})
+
+    # -- what explain says --------------------------------------------------------------------
+
+    @property
+    def resolution(self) -> int:
+        """The cells of the grid in each dimension, with the queries that there are."""
+        placed = [query for name, query in self.queries.items() if name not in self.computed]
+        if not placed:
+            return 1
+        inside = [query.k + candidate_limit(query.k, self.buffer, 0.001) for query in placed]
+        return suitable_resolution(sum(inside) / len(inside) / self.buffer, len(self.columns))
+
+    @property
+    def references(self) -> float:
+        """References to records in the bands of all queries, if scores come in random order; on
+        time, as if a window held as many records as the buffer does twice."""
+        widths = [
+            _width(query) if self._counts else 2 * self.buffer for query in self.queries.values()
+        ]
+        return sum(
+            k if k >= width else k * (1 + harmonic(width) - harmonic(k))
+            for width, k in zip(widths, (q.k for q in self.queries.values()), strict=True)
+        )
+
+    # -- state --------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """What was decided, for ``from_state``."""
+        where = None if self.where is None else self.where.sql
+        return {
+            "numbers": dict(self.numbers), "columns": list(self.columns), "where": where,
+            "computed": sorted(self.computed),
+        }  # fmt: skip
+
+    @classmethod
+    def from_state(cls, queries: Mapping[str, Query], state: dict[str, Any]) -> StandingPlan:
+        """The plan of these queries whose ``state()`` this was."""
+        where = None if state["where"] is None else Expression(state["where"])
+        numbers, computed = dict(state["numbers"]), frozenset(state["computed"])
+        plan = cls(queries, numbers, tuple(state["columns"]), where, computed)
+        sound.require(list(numbers) == list(queries), "queries have other numbers")
+        sound.require(computed <= queries.keys(), "scores of other queries are computed")
+        sound.require(len(set(map(standing_kind, queries.values()))) == 1, "queries cannot share")
+        for name, query in queries.items():
+            sound.require(where is None or query.where == where, "queries have another WHERE")
+            if name not in computed:
+                place = place_of(query)
+                fits = place is not None and _columns(place) == plan.columns
+                sound.require(fits and query.where == where, "a query is placed elsewhere")
+        return plan
+
+
+def standing_kind(query: Query) -> Hashable | None:
+    """What standing queries have in common, whatever their scores and conditions; None for others.
+
+    Further ORDER BY terms, and ``[ROWS n ON ts]``, break ties otherwise than by who came last.
+    """
+    window = query.window
+    if (
+        query.using is not None or query.approximate or query.frequency is not None
+        or query.combine is not None or query.probability is not None or query.late == "REVISE"
+        or query.partition_by or len(query.order_by) > 1 or not reports_every_arrival(window)
+        or width_of(window) is None or (counts_rows(window) and window.on is not None)
+    ):  # fmt: skip
+        return None
+    return (
+        query.stream.casefold(), query.select, query.star, query.key, window.on, query.lateness,
+        counts_rows(window),
+    )  # fmt: skip
+
+
+def standing_key(query: Query, *, none_late: bool = False) -> Hashable | None:
+    """Return the key of a query; queries with equal keys may share a structure though their scores
+    differ. None: it does not. ``none_late``: without LATENESS no record is late."""
+    kind = standing_kind(query)
+    if kind is None:
+        return None
+    place = place_of(query)
+    space = None if place is None else ("earth" if place.kind == "HAVERSINE" else "", _columns(place))
+    if counts_rows(query.window) or (none_late and query.lateness is None):
+        return (kind, space)
+    # A record without a score does not move the watermark of a query alone.
+    return None if place is None else (kind, space, query.where)
+
+
+def grouped(queries: Mapping[str, Query]) -> list[dict[str, Query]]:
+    """Queries with one ``standing_key`` in groups whose windows are alike enough for one buffer."""
+    groups: list[dict[str, Query]] = []
+    least = 0
+    for name in sorted(queries, key=lambda name: _reach(queries[name])):
+        reach = _reach(queries[name])
+        if not groups or reach > _SPREAD * least:
+            groups.append({})
+            least = reach
+        groups[-1][name] = queries[name]
+    return [{name: queries[name] for name in queries if name in group} for group in groups]
+
+
+def _reach(query: Query) -> int:
+    return buffer_of(query) if counts_rows(query.window) else _width(query)
+
+
+def buffer_of(query: Query) -> int:
+    """How many recent records a query can leave waiting, at most: no more than half its window
+    (Theorem 5.1 of Pripuzic et al.). On time the structure sees to that."""
+    return min(BUFFER, (_width(query) + 1) // 2) if counts_rows(query.window) else BUFFER
+
+
+def place_of(query: Query) -> Ranking | None:
+    """What a query ranks points by, if the structure computes exactly the same scores."""
+    ranking = ranking_of(query.order_by[0].expression)
+    if ranking is None or ranking.kind == "COSINE":
+        return None
+    if ranking.kind != "WEIGHTED_SUM" and query.descending:
+        return None
+    if len(set(ranking.columns)) < len(ranking.columns):
+        return None
+    if any(abs(number) > LARGE for number in (*ranking.numbers, *ranking.weights)):
+        return None
+    if ranking.kind == "WEIGHTED_DISTANCE" and min(ranking.weights) < 0:
+        return None
+    if ranking.kind == "HAVERSINE" and abs(ranking.numbers[0]) > 90:
+        return None
+    return ranking
+
+
+def _columns(place: Ranking) -> tuple[str, ...]:
+    """The coordinates: two numbers may be added in any order, more may not."""
+    planar = place.kind != "HAVERSINE" and len(place.columns) == 2
+    return tuple(sorted(place.columns)) if planar else place.columns
+
+
+def _preference(query: Query) -> Preference:
+    """The ranking of a query that is placed."""
+    place = place_of(query)
+    assert place is not None
+    order = [place.columns.index(name) for name in _columns(place)]
+    point = tuple(place.numbers[i] for i in order) if place.numbers else ()
+    weights = tuple(place.weights[i] for i in order) if place.weights else ()
+    if place.kind == "WEIGHTED_SUM":
+        sign = 1.0 if query.descending else -1.0
+        return WeightedSum(tuple(sign * weight for weight in weights))
+    if place.kind == "HAVERSINE":
+        return Haversine((point[0], point[1]))
+    return WeightedDistance(point, weights) if weights else Distance(point)
+
+
+def _width(query: Query) -> int:
+    width = width_of(query.window)
+    assert width is not None
+    return width
+
+
+__all__ = [
+    "BUFFER",
+    "FEWEST",
+    "StandingPlan",
+    "grouped",
+    "place_of",
+    "standing_key",
+    "standing_kind",
+]

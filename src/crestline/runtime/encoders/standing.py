@@ -1,0 +1,60 @@
+"""Standing queries: the operator receives points, with the scores of queries that are not placed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crestline.certain.standing_operator import StandingTopK
+from crestline.core.batch import Batch
+from crestline.core.operator import Operator
+from crestline.core.order import oriented
+from crestline.planner.standing import StandingPlan
+from crestline.runtime.admitted import AdmittedBatch
+from crestline.runtime.candidate_table import CandidateTable
+from crestline.runtime.columns import as_floats
+from crestline.runtime.encoders.base import Encoder
+from crestline.runtime.standing import coordinate_role, passing, score_role
+from crestline.types import Ints
+
+
+class StandingEncoder(Encoder):
+    """Turns records into points; for queries that have scores of their own."""
+
+    operator: StandingTopK
+
+    def __init__(self, plan: StandingPlan, operator: Operator) -> None:
+        super().__init__(plan.query, operator)
+        self._plan = plan
+
+    def drive(self, operator: Operator) -> None:
+        assert isinstance(operator, StandingTopK)
+        self.operator = operator
+
+    def follow(self, plan: StandingPlan) -> None:
+        """Encode for the queries of this plan from now on."""
+        self._plan = plan
+
+    def encode(
+        self, records: AdmittedBatch, partitions: Ints | None, first_id: int
+    ) -> tuple[AdmittedBatch, Batch]:
+        columns, plan = records.columns, self._plan
+        points = np.zeros((len(records), self.operator.width))
+        for i in range(len(plan.columns)):
+            points[:, i] = as_floats(columns.column(coordinate_role(i)))
+        for name in plan.computed:
+            number, query = plan.numbers[name], plan.queries[name]
+            score = oriented(as_floats(columns.column(score_role(number))), query.descending)
+            given = len(plan.columns) + self.operator.given[number]
+            points[:, given] = np.where(passing(columns, number), score, np.nan)
+        times = self._times(records)
+        return records, Batch(records.score, times, partitions, first_id, points=points)
+
+    def break_ties(self, table: CandidateTable) -> None:
+        """Tell the operator in which order the records of one moment count."""
+        ids, times = self.operator.undecided
+        if self._counts_rows or len(np.unique(times)) == len(times):
+            return
+        self.operator.set_ties(table.ties_within(ids, times))
+
+
+__all__ = ["StandingEncoder"]
