@@ -48,7 +48,7 @@ from crestline.kernels.common.order import is_ascending
 from crestline.operators.records import Records, new_ids
 from crestline.operators.reporting import Reporting
 from crestline.operators.waiting import Waiting
-from crestline.types import Bools, Ints
+from crestline.types import Bools, Floats, Ints
 
 _NONE = np.empty(0, np.int64)
 #: The grid is laid when so many records have come, and again when they have doubled.
@@ -85,7 +85,7 @@ class StandingTopK(Reporting):
         self.given: dict[int, int] = {}
         #: How many records had counted before a query was added, by its number.
         self._base: list[int] = []
-        columns = {name: _NONE for name in ("time", "serial", "tie", "id")}
+        columns = dict.fromkeys(("time", "serial", "tie", "id"), _NONE)
         self._pending = Waiting(point=np.empty((0, dimensions)), **columns)
         #: The records that have counted and may be named: ids, and numbers in ascending order.
         self._counted = Records(number=_NONE, id=_NONE)
@@ -131,9 +131,10 @@ class StandingTopK(Reporting):
 
     # -- records in ---------------------------------------------------------------------------
 
-    def observe(self, batch: Batch) -> Ints:
+    def observe(self, batch: Batch | Floats) -> Ints:
         """Take records in; all of them are kept for now. See ``core.operator.Operator``."""
-        assert batch.points is not None
+        batch = Batch.of(batch)
+        assert batch.points is not None, "standing queries see points"
         count = len(batch.points)
         kept = np.arange(count)
         ids = new_ids(kept, self.seen, batch.number_from)
@@ -267,10 +268,13 @@ class StandingTopK(Reporting):
         self._next_fit = state["next_fit"]
         self.given = dict(state["given"].tolist())
         self._base = state["base"].tolist()
-        columns = {name: _NONE for name in ("time", "serial", "tie", "id")}
+        columns = dict.fromkeys(("time", "serial", "tie", "id"), _NONE)
         self._pending = Waiting(point=np.empty((0, self.queries.dimensions)), **columns)
         self._counted = Records(number=_NONE, id=_NONE)
-        for records, saved in ((self._pending, state["pending"]), (self._counted, state["counted"])):
+        for records, saved in (
+            (self._pending, state["pending"]),
+            (self._counted, state["counted"]),
+        ):
             sound.like(saved, records.state(), "records")
             records.restore(saved)
             sound.length("records", *records.columns.values())

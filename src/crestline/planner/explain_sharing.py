@@ -10,7 +10,8 @@ from crestline.core.window import RangeWindow, counts_rows
 from crestline.language import Query
 from crestline.planner.facts import Block, QueryFacts, facts, query_block
 from crestline.planner.plan import plan
-from crestline.planner.shared import Bundle, SharedPlan, arrange, why_alone
+from crestline.planner.shared import Bundle, SharedPlan, Standing, arrange, why_alone
+from crestline.planner.standing import StandingPlan
 from crestline.planner.timeline import timeline
 from crestline.planner.words import duration, per_minute
 from crestline.sharing import PLANS, ExecutionPlan
@@ -27,10 +28,15 @@ def execution_plans(shared: SharedPlan) -> dict[str, ExecutionPlan]:
     return {name: make(shared.demands) for name, make in PLANS.items()}
 
 
+def _arranged(queries: Mapping[str, Query]) -> list[Bundle]:
+    """The bundles of a bounded run in one process, of a stream whose numbers are doubles."""
+    return arrange(queries, Standing(none_late=True))
+
+
 def facts_by_query(queries: Mapping[str, Query]) -> dict[str, QueryFacts]:
     """Return the facts of every query, alone and as a member of its bundle."""
     by_name = {}
-    for bundle in arrange(queries):
+    for bundle in _arranged(queries):
         together = _bundle_facts(bundle)
         for name, query in bundle.queries.items():
             by_name[name] = facts(
@@ -42,6 +48,13 @@ def facts_by_query(queries: Mapping[str, Query]) -> dict[str, QueryFacts]:
 
 def _bundle_facts(bundle: Bundle) -> dict[str, Any] | None:
     shared = bundle.plan
+    if isinstance(shared, StandingPlan):
+        return {
+            "queries": list(bundle.queries), "structure": _standing_text(shared),
+            "buffer": shared.buffer, "grid": {"columns": list(shared.columns),
+                                              "cells_each_way": shared.resolution},
+            "expected_references": round(shared.references, 1), "computed": sorted(shared.computed),
+        }  # fmt: skip
     if not isinstance(shared, SharedPlan):
         return None
     entries: dict[str, Any] = {"queries": list(bundle.queries), "structure": _structure(shared)}
@@ -68,7 +81,7 @@ def _bundle_facts(bundle: Bundle) -> dict[str, Any] | None:
 def blocks(queries: Mapping[str, Query], width: int) -> list[Block]:
     """Describe each query, then what several queries share. Drawings are up to ``width`` characters
     wide."""
-    bundles = arrange(queries)
+    bundles = _arranged(queries)
     sections = []
     if len(queries) <= _MOST:
         sections = [query_block(plan(query), name) for name, query in queries.items()]
@@ -81,6 +94,8 @@ def blocks(queries: Mapping[str, Query], width: int) -> list[Block]:
 
 def _block(bundle: Bundle, queries: Mapping[str, Query], width: int) -> Block:
     names = list(bundle.queries)
+    if isinstance(bundle.plan, StandingPlan):
+        return _standing_block(bundle.plan, names)
     if not isinstance(bundle.plan, SharedPlan):
         return Block([("alone", names[0]), ("because", _why(bundle, queries, names[0]) or "")])
     shared = bundle.plan
@@ -111,6 +126,35 @@ def _block(bundle: Bundle, queries: Mapping[str, Query], width: int) -> Block:
         saved = 1 - chosen.cost / plans["NS"].cost
         lines.append(("saves", f"{float(saved):.0%} of what computing each query alone (NS) costs"))
     return Block(lines, timeline(chosen, width=width, unit=duration))
+
+
+def _standing_block(standing: StandingPlan, names: list[str]) -> Block:
+    lines = [("shared by", _listed(names)), ("structure", _standing_text(standing))]
+    resolution, computed = standing.resolution, len(standing.computed)
+    if resolution > 1:
+        cells = " x ".join(str(resolution) for _ in standing.columns)
+        over = f"{cells} cells over {', '.join(standing.columns)}"
+        lines.append(
+            ("grid", f"{over}: a record meets the queries that it can reach from its cell")
+        )
+    else:
+        lines.append(("grid", "none that pays: a record meets every query"))
+    if computed:
+        which = "all" if computed == len(names) else f"{computed:,} of {len(names):,}"
+        lines.append(("", f"scores of {which} are computed with each record, outside of the grid"))
+    lines.append(
+        ("kept", f"the buffer once, and about {standing.references:,.0f} references to records"
+                 " (scores in random order)")
+    )  # fmt: skip
+    lines.append(("on Spark", "each query has a structure of its own"))
+    return Block(lines)
+
+
+def _standing_text(standing: StandingPlan) -> str:
+    return (
+        f"one buffer of the last {standing.buffer:,} records and one order of expiry; a filter and"
+        " a list of candidates for each query"
+    )
 
 
 def _structure(shared: SharedPlan) -> str:

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from crestline.certain.preferences import (
@@ -37,7 +38,7 @@ from crestline.core import sound
 from crestline.core.display import cell
 from crestline.core.operator import Operator
 from crestline.core.snapshots import Snapshots
-from crestline.core.window import RangeWindow, RowsWindow, counts_rows
+from crestline.core.window import RangeWindow, RowsWindow, Window, counts_rows
 from crestline.language import Expression, Query
 from crestline.language.ranking import Ranking, ranking_of
 from crestline.planner.catalogue import reports_every_arrival
@@ -68,7 +69,9 @@ class StandingPlan:
     computed: frozenset[str]
 
     @classmethod
-    def of(cls, queries: Mapping[str, Query], computed: frozenset[str] = frozenset()) -> StandingPlan:
+    def of(
+        cls, queries: Mapping[str, Query], computed: frozenset[str] = frozenset()
+    ) -> StandingPlan:
         """The plan of queries with one ``standing_key``. Those in ``computed`` are not placed,
         since their columns are no doubles."""
         conditions = {query.where for query in queries.values()}
@@ -98,14 +101,16 @@ class StandingPlan:
     def exact(self) -> bool:
         return True
 
-    @property
+    @cached_property
     def query(self) -> Query:
         """What the queries have in common, with the largest k and the longest window. Its score is
         that of the first one, and its EMIT has no meaning."""
         some = next(iter(self.queries.values()))
         most = max(query.k for query in self.queries.values())
         longest = max(_width(query) for query in self.queries.values())
-        window = RowsWindow(longest, 1) if self._counts else RangeWindow(longest, None, some.window.on)
+        window: Window = RowsWindow(longest, 1)
+        if some.window.on is not None:
+            window = RangeWindow(longest, None, some.window.on)
         return replace(some, k=most, window=window, where=self.where, name=None)
 
     @property
@@ -256,7 +261,9 @@ def standing_key(query: Query, *, none_late: bool = False) -> Hashable | None:
     if kind is None:
         return None
     place = place_of(query)
-    space = None if place is None else ("earth" if place.kind == "HAVERSINE" else "", _columns(place))
+    space = (
+        None if place is None else ("earth" if place.kind == "HAVERSINE" else "", _columns(place))
+    )
     if counts_rows(query.window) or (none_late and query.lateness is None):
         return (kind, space)
     # A record without a score does not move the watermark of a query alone.

@@ -53,19 +53,15 @@ class BundleRun:
 
     def _read_for(self, plan: Plan) -> None:
         """Read and judge records as the queries of this plan want them."""
+        roles = standing_roles(plan, self._schema) if isinstance(plan, StandingPlan) else None
+        self.projection = projection = Projection(plan.query, self._schema, self._typed, roles)
+        self._gate = Gate(plan.query, projection.texts, self.rejects)
         #: The columns that all queries of the bundle read.
-        self._common: frozenset[str]
-        query = plan.query
+        self._common = frozenset(projection.columns)
         if isinstance(plan, StandingPlan):
-            roles = standing_roles(plan, self._schema)
-            self.projection = Projection(query, self._schema, self._typed, roles)
-            self._gate: Gate = StandingGate(plan, self.projection.texts, self.rejects)
-            spelled = self.projection.spelled
-            self._common = frozenset(spelled[name] for name in common_columns(roles))
-            return
-        self.projection = Projection(query, self._schema, self._typed)
-        self._gate = Gate(query, self.projection.texts, self.rejects)
-        self._common = frozenset(self.projection.columns)
+            self._gate = StandingGate(plan, projection.texts, self.rejects)
+            names = common_columns(projection.roles)
+            self._common = frozenset(projection.spelled[name] for name in names)
 
     # -- queries that come and go -------------------------------------------------------------
 

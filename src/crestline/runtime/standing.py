@@ -161,7 +161,10 @@ class StandingGate(Gate):
                 preference = plan.spec(name).preference
                 assert preference is not None
                 bad = strange[~have_scores(preference, points)]
-                column, values = query.order_by[0].expression.sql, pa.array(np.full(len(bad), np.nan))
+                column, values = (
+                    query.order_by[0].expression.sql,
+                    pa.array(np.full(len(bad), np.nan)),
+                )
                 self._rejects.add_column(np.asarray(rows)[bad], column, "score is NaN", values)
 
 

@@ -428,8 +428,6 @@ def take_records(
                 if wanted and _sees(table, cursor, q, number, moment, over):
                     _mark(table, marks, q)
         if marks[0] > 0:
-            _report(
-                table, band_score, band_ints, marks, cursor, number, now, moment, over, report
-            )
+            _report(table, band_score, band_ints, marks, cursor, number, now, moment, over, report)
         at += 1
     return FINISHED, 0, at

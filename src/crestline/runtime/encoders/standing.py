@@ -1,4 +1,4 @@
-"""Standing queries: the operator receives points, with the scores of queries that are not placed."""
+"""Standing queries: the operator receives points, with the scores that had to be computed."""
 
 from __future__ import annotations
 
