@@ -28,7 +28,7 @@ from crestline.core.errors import (
 
 if TYPE_CHECKING:
     from crestline.language import Query, parse, parse_all
-    from crestline.local import Board, Session
+    from crestline.local import Session
     from crestline.planner import Explanation
     from crestline.running import Engine, explain, run
     from crestline.running import open as open  # noqa: PLC0414
@@ -39,7 +39,6 @@ __version__ = "0.1.0"
 
 #: Without ``open``: ``from crestline import *`` leaves Python's own alone.
 __all__ = [
-    "Board",
     "CrestlineError",
     "Engine",
     "Explanation",

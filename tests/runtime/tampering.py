@@ -107,12 +107,19 @@ def families() -> dict[str, list[str]]:
     frequent = _SHARED.replace(" SLIDE 5 s ON", " ON").replace(" SLIDE 10 s ON", " ON")
     found["scheduled"] = [frequent.format("", " FREQUENCY 5 s")]
     found["shared uncertain"] = [frequent.format(" WITH PROBABILITY prob", " FREQUENCY 5 s")]
+    found["standing"] = [_standing("ROWS 15"), _standing("RANGE 20 s ON ts")]
     return found
 
 
-def board_query() -> str:
-    near = "SELECT TOP 2 id FROM s [ROWS 15] ORDER BY DISTANCE((val, prob), (3.0, 0.1)) ASC"
-    return near + " EMIT CHANGES"
+def _standing(window: str) -> str:
+    """Queries that share one structure: placed ones and, over rows, one with a computed score."""
+    rankings = ["DISTANCE((val, prob), (3.0, 0.1)) ASC", "0.5 * val - prob DESC", "prob + 2 * val"]
+    conditions = ["", "", " WHERE val > 1" if window.startswith("ROWS") else ""]
+    return "; ".join(
+        f"CREATE QUERY q{i} AS SELECT TOP 2 id FROM s [{window}]{where} ORDER BY {ranking} EMIT"
+        f" {'CHANGES' if i else 'SNAPSHOTS'}"
+        for i, (ranking, where) in enumerate(zip(rankings, conditions, strict=True))
+    )
 
 
 @cache
@@ -122,14 +129,6 @@ def state_of(query: str) -> tuple[Any, pa.Table]:
     session = crestline.open(query, engine="local")
     session.push(table.slice(0, 35))
     return unpack(session.snapshot()), table.slice(35)
-
-
-@cache
-def state_of_board(algorithm: str) -> tuple[Any, pa.Table]:
-    table = stream()
-    board = crestline.Board([board_query()], algorithm=algorithm, buffer=4, resolution=3)
-    board.push(table.slice(0, 35))
-    return unpack(board.snapshot()), table.slice(35)
 
 
 # --- altering -------------------------------------------------------------------------------------
@@ -248,13 +247,6 @@ def resume(query: str, state: bytes, rest: pa.Table) -> None:
     session.finish()
 
 
-def resume_board(algorithm: str, state: bytes, rest: pa.Table) -> None:
-    board = crestline.Board(algorithm=algorithm, state=state)
-    board.push(rest.slice(0, 12))
-    board.snapshot()
-    board.push(rest.slice(12))
-
-
 class Hang(BaseException):
     """A run took longer than it may."""
 
@@ -285,18 +277,15 @@ def outcome(attempt: Callable[[], None]) -> str:
 def tries(seed: int, count: int, wanted: list[str]) -> Counter[str]:
     told: Counter[str] = Counter()
     known = families()
-    boards = {f"board {name}": name for name in ("RAPF", "SASF", "PA")}
-    for family in [name for name in (*known, *boards) if not wanted or name in wanted]:
+    for family in [name for name in known if not wanted or name in wanted]:
         rng = random.Random(f"{seed} {family}")
         for number in range(count):
-            board = family in boards
-            query = boards[family] if board else known[family][number % len(known[family])]
-            state, rest = state_of_board(query) if board else state_of(query)
+            query = known[family][number % len(known[family])]
+            state, rest = state_of(query)
             other, what = alter(state, rng)
             packed = pack(other)
             print("trying", family, number, what[:200], file=sys.stderr, flush=True)
-            run = resume_board if board else resume
-            found = outcome(lambda: run(query, packed, rest))  # noqa: B023
+            found = outcome(lambda: resume(query, packed, rest))  # noqa: B023
             told[found.split(":")[0] if not found.startswith("BAD") else "BAD"] += 1
             if found.startswith("BAD"):
                 print(f"{family} {number}: {what[:300]}\n    {found[:300]}", flush=True)

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import crestline
-from crestline.core.errors import PlanError, QueryError, SourceError, StateError
+from crestline.core.errors import QueryError, SourceError, StateError
 from crestline.language import in_full
 from crestline.planner import arrange, explain
 from crestline.runtime.queries import named_queries
@@ -136,12 +136,6 @@ def test_explain_tells_of_a_star_without_the_stream() -> None:
     assert "columns" not in str(explain(plain))
     both = {"a": crestline.parse(STAR), "b": plain["q"]}
     assert [known.shares_with for known in explain(both).by_query.values()] == [[], []]
-
-
-def test_a_board_wants_names() -> None:
-    query = "SELECT TOP 1 * FROM s [ROWS 9] ORDER BY DISTANCE((x), (1.0)) EMIT CHANGES"
-    with pytest.raises(PlanError, match=r"selects \*: a board shows columns that are named"):
-        crestline.Board([query])
 
 
 def test_an_audit_compares_rows_with_all_columns() -> None:

@@ -1,4 +1,4 @@
-"""The in-process engine: bounded runs, sessions, following, boards, in one Python process."""
+"""The in-process engine: bounded runs, sessions, following, in one Python process."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from crestline.local.board import Board
     from crestline.local.bounded import BoundedRun, run_bounded
     from crestline.local.session import Session
 
-__all__ = ["Board", "BoundedRun", "Session", "run_bounded"]
+__all__ = ["BoundedRun", "Session", "run_bounded"]
 
-#: Modules are loaded at first use: a bounded run needs neither boards nor sessions.
-_HOMES = {"Board": "board", "BoundedRun": "bounded", "Session": "session", "run_bounded": "bounded"}
+#: Modules are loaded at first use: a bounded run needs no sessions.
+_HOMES = {"BoundedRun": "bounded", "Session": "session", "run_bounded": "bounded"}
 
 
 def __getattr__(name: str) -> Any:

@@ -26,7 +26,8 @@ START, ROOM, SIZE = range(3)
 FILTER = BAND + 3
 COLUMNS = FILTER + 3
 #: Columns of ``Queries.values``: what the cells are good for, the length of the vector (or the
-#: column of a score that is given), and of the lists the candidates that set off the next pruning (relaxed) or the threshold (probable).
+#: column of a score that is given), and of the lists the candidates that set off the next pruning
+#: (relaxed) or the threshold (probable).
 COVERED, LENGTH, BAND_LIMIT, FILTER_LIMIT = range(4)
 VALUES = 4
 #: Rows of a list's integers: numbers in the stream, births (number or time; bands only) and
