@@ -129,15 +129,18 @@ def _growth(what: str, cells: list[dict[str, Any]]) -> str:
     return columns(rows)
 
 
-def _standing(found: dict[str, Any] | None) -> str:
-    if found is None:
-        return "Standing queries are left out: crestline.certain.standing is missing."
-    rows = [["grid", "records a second", "queries met by a record, coming and going"]]
-    for name, speed in found["a_second"].items():
-        rows.append([name, _rate(speed), f"{found['touched'][name]:.3g}"])
-    verdict = "agree" if found["agrees"] else "DIFFER"
+def _standing(cells: list[dict[str, Any]]) -> str:
+    rows = [["scores differ by", "queries", "one structure", "each alone", "ratio"]]
+    for cell in cells:
+        seconds = cell["seconds"]
+        rows.append([
+            cell["kind"], f"{cell['queries']:,}", f"{seconds['shared']:.3g} s",
+            f"{seconds['alone']:.3g} s", f"{cell['ratio']:.3g}",
+        ])  # fmt: skip
+    wrong = sum(not cell["agrees"] for cell in cells)
+    verdict = f"{wrong} cases DIFFER" if wrong else "all changes agree"
+    first = cells[0]
     return (
-        f"{found['queries']} standing queries for the nearest points in a square (resolution"
-        f" {found['resolution']}); {found['compared']:,} answers {verdict}; {found['kept']:,}"
-        f" references and {found['buffered']:,} buffered records are kept\n" + columns(rows)
+        f"Standing queries in one text, {short(first['records'])} records, the last"
+        f" {short(first['window'])} of them, CPU time of crestline.run; {verdict}\n" + columns(rows)
     )

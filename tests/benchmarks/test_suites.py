@@ -88,7 +88,7 @@ def test_arrivals_contenders_agree() -> None:
         window=200,
         ks=(1, 9),
         compare=300,
-        queries=5,
+        queries=(2, 5),
         grown={"k": (1, 300), "n": (100, 1_000), "buffer": (10, 1_000), "gamma": (0.5,)},
         seconds=0.0005,
     )

@@ -22,6 +22,7 @@ from crestline.language import Query
 from crestline.local.inputs import batches_for, run_key, run_schema
 from crestline.local.shown import HEADINGS, RIGHT, query_rows
 from crestline.planner import explain, plan
+from crestline.planner.words import listed
 from crestline.runtime.fitting import retyped
 from crestline.runtime.joining import moment
 from crestline.runtime.lateness import warn_of_late
@@ -244,7 +245,8 @@ class Session:
     def _table(self, run: StreamRun, rows: list[Named]) -> pa.Table:
         """The rows of all queries, NULL where one lacks a column. Logs columns that widened."""
         self.log += [note for note in run.notes if note not in self.log]
-        empty = [run.schema_of(name).empty_table() for name in run.queries]
+        schemas = (run.schema_of(name) for name in run.queries)
+        empty = [each.empty_table() for each in {id(each): each for each in schemas}.values()]
         return together([*empty, *(retyped(table, run.schema_of(name)) for name, table in rows)])
 
     @_exclusive
@@ -307,7 +309,7 @@ class Session:
             return
         others, begin = run.add(name, query)
         since = "" if begin is None else f", and sees records from {moment(begin)} on"
-        shares = f"shares with {', '.join(others)}" if others else "shares the scan only"
+        shares = f"shares with {listed(others)}" if others else "shares the scan only"
         self.log.append(f"{name} was added: it {shares}{since}")
         self._note_plans(run)
 

@@ -13,12 +13,11 @@ from crestline.planner.plan import plan
 from crestline.planner.shared import Bundle, SharedPlan, Standing, arrange, why_alone
 from crestline.planner.standing import StandingPlan
 from crestline.planner.timeline import timeline
-from crestline.planner.words import duration, per_minute
+from crestline.planner.words import duration, listed, per_minute
 from crestline.sharing import PLANS, ExecutionPlan
 
 #: With more queries than this, only what they share is described, not each of them.
 _MOST = 12
-_LONGEST_LIST = 8
 
 
 def execution_plans(shared: SharedPlan) -> dict[str, ExecutionPlan]:
@@ -99,7 +98,7 @@ def _block(bundle: Bundle, queries: Mapping[str, Query], width: int) -> Block:
     if not isinstance(bundle.plan, SharedPlan):
         return Block([("alone", names[0]), ("because", _why(bundle, queries, names[0]) or "")])
     shared = bundle.plan
-    lines = [("shared by" if len(names) > 1 else "planned", _listed(names))]
+    lines = [("shared by" if len(names) > 1 else "planned", listed(names))]
     lines.append(("structure", _structure(shared)))
     if not shared.uncertain and not shared.on_arrival:
         each = " for each partition" if shared.query.partition_by else ""
@@ -129,7 +128,7 @@ def _block(bundle: Bundle, queries: Mapping[str, Query], width: int) -> Block:
 
 
 def _standing_block(standing: StandingPlan, names: list[str]) -> Block:
-    lines = [("shared by", _listed(names)), ("structure", _standing_text(standing))]
+    lines = [("shared by", listed(names)), ("structure", _standing_text(standing))]
     resolution, computed = standing.resolution, len(standing.computed)
     if resolution > 1:
         cells = " x ".join(str(resolution) for _ in standing.columns)
@@ -213,19 +212,13 @@ def _in_all(bundles: list[Bundle], queries: Mapping[str, Query]) -> Block:
     streams = {query.stream.casefold(): query.stream for query in queries.values()}
     alone = sum(1 for bundle in bundles if len(bundle.queries) == 1)
     shared = len(queries) - alone
-    said = f"{len(queries):,} queries on {_listed(list(streams.values()))}: one scan of each stream"
+    said = f"{len(queries):,} queries on {listed(list(streams.values()))}: one scan of each stream"
     if shared:
         number = len(bundles) - alone
         said += f", {number} structure{'s' if number > 1 else ''} for {shared:,} of them"
     if alone:
         said += f", {alone:,} with one of {'its' if alone == 1 else 'their'} own"
     return Block([("in all", said)])
-
-
-def _listed(names: list[str]) -> str:
-    if len(names) <= _LONGEST_LIST:
-        return ", ".join(names)
-    return ", ".join(names[: _LONGEST_LIST - 1]) + f" and {len(names) - _LONGEST_LIST + 1:,} more"
 
 
 __all__ = ["blocks", "execution_plans", "facts_by_query"]

@@ -9,6 +9,8 @@ from crestline.core.window import RowsWindow, UnboundedWindow
 from crestline.language import Query
 from crestline.planner.plan import QueryPlan
 
+#: Names that are listed at most.
+_LONGEST_LIST = 8
 _UNITS = (
     (86_400_000_000, "d"),
     (3_600_000_000, "h"),
@@ -186,3 +188,14 @@ def late_text(query: Query) -> str:
         "REVISE": f"later records correct what was reported; {remembered} kept for that",
     }[query.late]
     return f"up to {duration(query.lateness)} in any order; {later}"
+
+
+def listed(names: list[str]) -> str:
+    """Names, or the first of them and how many there are more.
+
+    >>> listed(["a", "b"]), listed([str(n) for n in range(100)])
+    ('a, b', '0, 1, 2, 3, 4, 5, 6 and 93 more')
+    """
+    if len(names) <= _LONGEST_LIST:
+        return ", ".join(names)
+    return ", ".join(names[: _LONGEST_LIST - 1]) + f" and {len(names) - _LONGEST_LIST + 1:,} more"
