@@ -14,7 +14,7 @@ share if their windows are equally long, since probabilities are those of one wi
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from math import gcd
@@ -203,7 +203,7 @@ class Bundle:
     @classmethod
     def of(cls, queries: Mapping[str, Query]) -> Bundle:
         """These queries, which can be run together."""
-        if len(queries) > 1 or any(query.frequency is not None for query in queries.values()):
+        if _needs_sharing(queries):
             return cls.shared(queries)
         return cls(queries, plan(next(iter(queries.values()))))
 
@@ -226,26 +226,24 @@ def arrange(queries: Mapping[str, Query], standing: Standing | None = None) -> l
     With ``standing``, queries at every arrival share also if their scores differ.
     """
     families: dict[Hashable, dict[str, Query]] = {}
+    alone = {name: plan(query) for name, query in queries.items()}
     for name, query in queries.items():
-        plan(query)
         key = sharing_key(query)
         families.setdefault(("alone", name) if key is None else key, {})[name] = query
-    if standing is None:
-        return [Bundle.of(family) for family in families.values()]
     bundles: list[Bundle] = []
-    for key, alike in _by_standing_key(families.values(), standing).items():
-        for group in [alike] if key is None else grouped(alike):
-            rankings = [family for family in families.values() if family.keys() & group.keys()]
-            if key is not None and len(rankings) >= FEWEST:
-                bundles.append(Bundle.standing(group, standing.computed))
-                continue
-            # Queries that rank alike share as ever.
-            bundles += [
-                Bundle.of({name: query for name, query in family.items() if name in group})
-                for family in rankings
-            ]
+    for group in [] if standing is None else standing.groups(queries):
+        if sum(1 for family in families.values() if family.keys() & group.keys()) >= FEWEST:
+            bundles.append(Bundle.standing(group, standing.computed))
+            families = {key: _without(family, group) for key, family in families.items()}
+    for family in filter(None, families.values()):
+        single = Bundle(family, alone[next(iter(family))])
+        bundles.append(Bundle.shared(family) if _needs_sharing(family) else single)
     place = {name: number for number, name in enumerate(queries)}
     return sorted(bundles, key=lambda bundle: min(place[name] for name in bundle.queries))
+
+
+def _needs_sharing(queries: Mapping[str, Query]) -> bool:
+    return len(queries) > 1 or any(query.frequency is not None for query in queries.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,15 +262,17 @@ class Standing:
         """The key of a query; see ``standing_key``."""
         return None if name in self.exact else standing_key(query, none_late=self.none_late)
 
+    def groups(self, queries: Mapping[str, Query]) -> list[dict[str, Query]]:
+        """The queries that may stand together; others are left out."""
+        by_key: dict[Hashable, dict[str, Query]] = {}
+        for name, query in queries.items():
+            if (key := self.key(name, query)) is not None:
+                by_key.setdefault(key, {})[name] = query
+        return [group for alike in by_key.values() for group in grouped(alike)]
 
-def _by_standing_key(
-    families: Iterable[Mapping[str, Query]], standing: Standing
-) -> dict[Hashable | None, dict[str, Query]]:
-    groups: dict[Hashable | None, dict[str, Query]] = {}
-    for family in families:
-        for name, query in family.items():
-            groups.setdefault(standing.key(name, query), {})[name] = query
-    return groups
+
+def _without(queries: Mapping[str, Query], others: Mapping[str, Query]) -> dict[str, Query]:
+    return {name: query for name, query in queries.items() if name not in others}
 
 
 def sharing_key(query: Query) -> Hashable | None:
