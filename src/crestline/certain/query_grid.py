@@ -52,6 +52,16 @@ class QueryGrid:
             _nowhere(queries, self.dimensions),
         )
 
+    def fit(self, points: Floats) -> bool:
+        """Move the corners to those of the points, if they fit badly; whether they were moved."""
+        low, high = points.min(axis=0), points.max(axis=0)
+        half = high / 2 - low / 2  # their distance may overflow
+        fits = (abs(self.low - low) <= half / 4) & (abs(self.high - high) <= half / 4)
+        if fits.all() or not (half > 0).all():
+            return False
+        self.low, self.high = low, high
+        return True
+
     def grow(self, more: int) -> None:
         """Make room for more queries."""
         grid = self.arrays

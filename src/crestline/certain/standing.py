@@ -40,9 +40,7 @@ those of strict and relaxed filters reach as far as the k-th (Table III).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -55,39 +53,28 @@ from crestline.certain.preferences import (
     WeightedDistance,
     WeightedSum,
     checked_preference,
-)
-from crestline.certain.query_grid import QueryGrid
-from crestline.certain.query_lists import QueryLists
-from crestline.certain.query_table import QueryTable
-from crestline.certain.standing_options import ALGORITHMS, StandingOptions
-from crestline.core import sound
+)  # fmt: skip
+from crestline.certain.standing_options import ALGORITHMS
+from crestline.certain.standing_state import StandingState
 from crestline.core.errors import CrestlineError
-from crestline.core.sentinels import LONG_AGO, NEVER
+from crestline.core.sentinels import NEVER
 from crestline.core.snapshots import Snapshots
 from crestline.kernels.certain.standing import take_records
-from crestline.kernels.certain.standing_grid import threshold_of
 from crestline.kernels.certain.standing_table import (
-    BAND,
     BAND_FULL,
-    COVERED,
-    FILTER,
     FINISHED,
     HEAD,
     OLDEST,
     REPORT_FULL,
     ROOM,
-    SIZE,
     SKIPPED,
     TIMED,
-    TOUCHED,
     WIDTH,
-    Buffer,
     K,
     Points,
     Scratch,
     Standing,
-    TimeOrder,
-)
+)  # fmt: skip
 from crestline.kernels.common.output import RECORDS, Written, new_report, roomy, written
 from crestline.operators.reporting import PORTION
 from crestline.types import Floats, Ints
@@ -95,36 +82,8 @@ from crestline.types import Floats, Ints
 _FIRST_ROOM = 64
 
 
-class StandingQueries:
+class StandingQueries(StandingState):
     """Queries on one stream; see the module's text."""
-
-    def __init__(
-        self,
-        dimensions: int,
-        *,
-        algorithm: str = "RAPF",
-        low: float | Sequence[float] = 0.0,
-        high: float | Sequence[float] = 1.0,
-        resolution: int | None = None,
-        buffer: int = 2000,
-        gamma: float = 0.2,
-        error: float = 0.001,
-        additional: int = 10,
-    ) -> None:
-        """``low`` and ``high`` are the corners between which most points lie; ``resolution`` is the
-        number of cells for each dimension (None: chosen, 1: no grid)."""
-        self.options = options = StandingOptions(
-            dimensions, algorithm.upper(), resolution, buffer, gamma, error, additional
-        )
-        self.seen = 0
-        self._time = LONG_AGO
-        self._queries = QueryTable(dimensions)
-        self._bands, self._filters = QueryLists(BAND), QueryLists(FILTER)
-        none = np.zeros(buffer, np.int64)
-        self._recent = Buffer(np.zeros((buffer, dimensions)), none, none.copy(), none.copy())
-        self._order = TimeOrder(np.empty((2, 0), np.int64), np.zeros(2, np.int64))
-        self._cursor = np.array([0, 0, -1])
-        self._grid = QueryGrid(*options.corners(low, high))
 
     # -- queries ------------------------------------------------------------------------------
 
@@ -146,22 +105,10 @@ class StandingQueries:
             self.seen if since is None else since, options.first_limits(k), every,
         )  # fmt: skip
         if isinstance(preference, Given):
-            self._widen(preference.column + 1)
+            self._recent.widen(preference.column + 1)
         self._choose_resolution()
         self._grid.cover(self._queries.arrays, slot, -np.inf)
         return number
-
-    def _widen(self, given: int) -> None:
-        """Make room for scores that are given behind the coordinates."""
-        more = given - self.given
-        if more > 0:
-            point = np.hstack((self._recent.point, np.zeros((len(self._recent.point), more))))
-            self._recent = self._recent._replace(point=point)
-
-    @property
-    def given(self) -> int:
-        """How many scores stand behind the coordinates of a record."""
-        return int(self._recent.point.shape[1]) - self.dimensions
 
     def free_column(self) -> int:
         """Return the first column of given scores that no query uses."""
@@ -171,9 +118,6 @@ class StandingQueries:
     def remove(self, number: int) -> None:
         """Stop watching for a query."""
         self._grid.remove(self._queries.remove(number))
-
-    def __len__(self) -> int:
-        return len(self._queries.slot_of)
 
     def _free_slot(self) -> int:
         slot = self._queries.free_slot()
@@ -194,16 +138,6 @@ class StandingQueries:
 
     # -- the grid -----------------------------------------------------------------------------
 
-    @property
-    def dimensions(self) -> int:
-        """Coordinates of a point."""
-        return self.options.dimensions
-
-    @property
-    def resolution(self) -> int:
-        """Cells for each dimension."""
-        return self._grid.resolution
-
     def _choose_resolution(self) -> None:
         wanted = self.options.wanted_resolution(self._queries.active(), self.resolution)
         if wanted != self.resolution:
@@ -212,30 +146,15 @@ class StandingQueries:
     def _lay(self, resolution: int) -> None:
         self._grid.lay(resolution, self._queries.slots)
         # The recent records belong to other cells now.
-        self._recent.cell[:] = self._grid.cells_of(self._recent.point)
+        self._recent.arrays.cell[:] = self._grid.cells_of(self._recent.arrays.point)
         for slot in self._queries.slot_of.values():
             self._grid.cover(self._queries.arrays, slot, self._threshold(slot))
 
     def fit(self) -> None:
         """Lay the grid around the records of the buffer, if it fits them badly."""
-        first = max(0, self.seen - self.buffered)
-        rows = np.arange(first, self.seen) % max(1, self.options.buffer)
-        points = self._recent.point[rows, : self.dimensions]
-        points = points[np.isfinite(points).all(axis=1)]
-        if len(points) == 0 or self.dimensions == 0:
-            return
-        low, high = points.min(axis=0), points.max(axis=0)
-        half = high / 2 - low / 2  # in halves, since the distance may overflow
-        near = half / 4
-        fits = (abs(self._grid.low - low) <= near) & (abs(self._grid.high - high) <= near)
-        if (half > 0).all() and not fits.all():
-            self._grid.low, self._grid.high = low, high
+        points = self._recent.coordinates(self.seen - self.buffered, self.seen)
+        if self.dimensions and len(points) and self._grid.fit(points):
             self._lay(self.resolution)
-
-    def _threshold(self, slot: int) -> float:
-        table, values = self._queries.arrays.table, self._queries.arrays.values
-        scores = self._filters.arrays.score
-        return threshold_of(table, values, scores, slot, self.options.band, self.options.filter)
 
     # -- records ------------------------------------------------------------------------------
 
@@ -297,14 +216,14 @@ class StandingQueries:
         while reason != FINISHED:
             standing = Standing(
                 self._queries.arrays, self._bands.arrays, self._filters.arrays, self._grid.arrays,
-                self._recent, self._order, marks,
+                self._recent.arrays, self._order, marks,
             )  # fmt: skip
             reason, slot, position = take_records(
                 algorithm, standing, arriving, position, self._cursor, report, scratch
             )
             if reason == REPORT_FULL and report.filled[RECORDS] > PORTION:
                 yield written(report)
-                report.filled[:] = 0
+                report = new_report(1, slots + 256, rows + 1024)
             elif reason == REPORT_FULL:
                 report = roomy(report, slots, rows)
             elif reason != FINISHED:
@@ -315,121 +234,6 @@ class StandingQueries:
         self.seen += len(points)
         self._time = int(times[-1])
         yield written(report)
-
-    def top(self, number: int) -> tuple[Ints, Floats]:
-        """Return a query's answer now: the numbers and scores of its records, best first."""
-        numbers, scores = self.band(number)
-        k = int(self._row(number)[K])
-        return numbers[:k], scores[:k]
-
-    def band(self, number: int) -> tuple[Ints, Floats]:
-        """Return all records in a query's band."""
-        return self._bands.of(self._row(number))
-
-    def filter(self, number: int) -> tuple[Ints, Floats]:
-        """Return all records in a query's filter."""
-        return self._filters.of(self._row(number))
-
-    def _row(self, number: int) -> Ints:
-        row: Ints = self._queries.arrays.table[self._queries.slot(number)]
-        return row
-
-    def covered(self, number: int) -> float:
-        """The threshold for which a query's cells are sufficient."""
-        return float(self._queries.arrays.values[self._queries.slot(number), COVERED])
-
-    @property
-    def candidates(self) -> int:
-        """The number of references to records in the bands and filters of all queries."""
-        active = self._queries.active()
-        return int(active[:, BAND + SIZE].sum() + active[:, FILTER + SIZE].sum())
-
-    def ids(self) -> Ints:
-        """The numbers of the records that any answer may still name, each once."""
-        buffered = np.arange(self.seen - self.buffered, self.seen)
-        return np.union1d(self._bands.all_numbers(self._queries.active()), buffered)
-
-    @property
-    def buffered(self) -> int:
-        """The number of records in the shared buffer."""
-        return int(self.seen - self._cursor[HEAD]) if self.options.filtered else 0
-
-    @property
-    def touched(self) -> int:
-        """How often a query has looked at a record."""
-        return int(self._cursor[TOUCHED])
-
-    @property
-    def numbers(self) -> list[int]:
-        """The numbers of the queries."""
-        return list(self._queries.slot_of)
-
-    def stands_for(
-        self, number: int, preference: Preference, k: int, window: int, timed: bool, every: bool
-    ) -> bool:
-        """Whether the query of this number equals this one."""
-        return self._queries.holds(number, preference, k, window, timed, every)
-
-    # -- state --------------------------------------------------------------------------------
-
-    def state(self) -> dict[str, Any]:
-        return {
-            "options": asdict(self.options),
-            "seen": self.seen,
-            "time": int(self._time),
-            "queries": self._queries.state(),
-            "cursor": self._cursor,
-            "bands": self._bands.arrays._asdict(),
-            "filters": self._filters.arrays._asdict(),
-            "recent": self._recent._asdict(),
-            "order": self._order._asdict(),
-            "grid": self._grid.state(),
-        }
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> StandingQueries:
-        """Make the queries whose ``state()`` this was."""
-        grid, recent = state["grid"], state["recent"]
-        options = state["options"]
-        sound.length("corners", grid["low"], grid["high"], of=options["dimensions"])
-        sound.length("buffer", *recent.values(), of=options["buffer"])
-        run = cls(low=grid["low"], high=grid["high"], **options)
-        run._restore(state)
-        return run
-
-    def _restore(self, state: dict[str, Any]) -> None:
-        sound.like(state, self.state(), "standing")
-        self.seen, self._time = state["seen"], state["time"]
-        self._cursor = state["cursor"]
-        self._queries.restore(state["queries"])
-        self._bands.restore(state["bands"])
-        self._filters.restore(state["filters"])
-        self._recent, self._order = Buffer(**state["recent"]), TimeOrder(**state["order"])
-        self._grid.restore(state["grid"])
-        self._require_sound()
-
-    def _require_sound(self) -> None:
-        """Refuse a state that would make a kernel leave its arrays; see ``core.sound``."""
-        self._queries.require_sound()
-        table, slots = self._queries.arrays.table, self._queries.slots
-        self._bands.require_sound(table)
-        self._filters.require_sound(table)
-        self._grid.require_sound(slots)
-        sound.within("columns", self._queries.given, 0, max(0, self.given))
-        sound.require(self.given >= 0, "recent points are narrower")
-        sound.within("recent cells", self._recent.cell, 0, self.resolution**self.dimensions)
-        sound.length("cursor", self._cursor, of=3)
-        sound.within("cursor", self._cursor[:1], 0, self.seen + 1)
-        sound.within("cursor", self._cursor, -1, sound.FAR)
-        sound.require(self.buffered <= self.options.buffer, "the buffer is longer")
-        sound.moments("times", self._recent.time, np.array([self._time, self.seen]))
-        heaps, sizes = self._order
-        sound.length("heap sizes", sizes, of=2)
-        sound.require(len(heaps) == 2, "there are two heaps")
-        for heap, notes in zip(heaps, sizes.tolist(), strict=True):
-            sound.require(0 <= 2 * notes <= len(heap), "a heap is longer than its room")
-            sound.within("heap", heap[1 : 2 * notes : 2], 0, slots)
-        sound.require(heaps.shape[1] >= 8 * slots, "heaps have no room")
 
     def _check(self) -> None:
         for number, slot in self._queries.slot_of.items():
@@ -450,13 +254,6 @@ class StandingQueries:
 
 
 __all__ = [
-    "ALGORITHMS",
-    "Cosine",
-    "Distance",
-    "Given",
-    "Haversine",
-    "Preference",
-    "StandingQueries",
-    "WeightedDistance",
-    "WeightedSum",
-]
+    "ALGORITHMS", "Cosine", "Distance", "Given", "Haversine", "Preference", "StandingQueries",
+    "WeightedDistance", "WeightedSum",
+]  # fmt: skip

@@ -231,7 +231,8 @@ def arrange(queries: Mapping[str, Query], standing: Standing | None = None) -> l
         key = sharing_key(query)
         families.setdefault(("alone", name) if key is None else key, {})[name] = query
     bundles: list[Bundle] = []
-    for group in [] if standing is None else standing.groups(queries):
+    standing = standing or Standing(exact=frozenset(queries))
+    for group in standing.groups(queries):
         if sum(1 for family in families.values() if family.keys() & group.keys()) >= FEWEST:
             bundles.append(Bundle.standing(group, standing.computed))
             families = {key: _without(family, group) for key, family in families.items()}

@@ -7,16 +7,12 @@ each cell, the queries that a point of the cell may still reach: only those look
 it arrives and when it leaves the buffer. What expires next in any band stands in one heap for the
 queries that count records and one for those on time.
 
-A query does not see a record for which it has no score (NaN), nor one from before it was added.
-Such a record does not count in its window and brings it no report; what has changed meanwhile is
-reported with the next record that it sees. Records with ordinary numbers (``is_plain``) have a
-score for all, so most records are not looked at for that.
-
 ==================  ============================================
 ``standing_table``  what is known: named tuples and their columns
 ``standing_lists``  bands and filters
 ``standing_order``  what expires next
 ``standing_grid``   cells and thresholds
+``standing_sight``  which queries see a record
 ==================  ============================================
 """
 
@@ -27,10 +23,11 @@ import numpy as np
 from crestline.core.sentinels import LONG_AGO, NEVER
 from crestline.kernels.certain.band_lists import lowered, threshold_after_loss
 from crestline.kernels.certain.bands import PROBABLE, STRICT
-from crestline.kernels.certain.scoring import COSINE, LARGE, SMALL, is_plain, score_of
+from crestline.kernels.certain.scoring import is_plain, score_of
 from crestline.kernels.certain.standing_grid import cell_of, cover, threshold_of, wish_of
 from crestline.kernels.certain.standing_lists import place, put, take, tidy
 from crestline.kernels.certain.standing_order import note_oldest, pop, schedule
+from crestline.kernels.certain.standing_sight import is_tame, look, position, sees
 from crestline.kernels.certain.standing_table import (
     ACTIVE,
     BAND,
@@ -46,7 +43,6 @@ from crestline.kernels.certain.standing_table import (
     FILTER_LIMIT,
     FINISHED,
     HEAD,
-    HIDDEN,
     KIND,
     LENGTH,
     MARKED,
@@ -65,10 +61,8 @@ from crestline.kernels.certain.standing_table import (
     TOUCHED,
     WIDTH,
     Algorithm,
-    Buffer,
     K,
     Points,
-    Queries,
     Scratch,
     Standing,
 )  # fmt: skip
@@ -163,52 +157,6 @@ def _mark(table: Ints, marks: Ints, q: int) -> None:
 
 
 @kernel
-def _is_tame(queries: Queries, q: int) -> bool:
-    """Whether the query has a score for all records that are plain."""
-    table, values, point, weight = queries
-    for i in range(point.shape[1]):
-        if not (abs(point[q, i]) <= LARGE and abs(weight[q, i]) <= LARGE):
-            return False
-    return bool(table[q, KIND] != COSINE or values[q, LENGTH] >= SMALL)
-
-
-@kernel
-def _look(
-    queries: Queries, points: Floats, row: int, serial: int, number: int, terms: Floats
-) -> None:
-    """Let each query note whether it sees the record; to do so twice makes no difference."""
-    table, values, point, weight = queries
-    for q in range(len(table)):
-        if table[q, ACTIVE] == 0 or table[q, HIDDEN] == number or serial < table[q, SINCE]:
-            continue
-        length = values[q, LENGTH]
-        score = score_of(table[q, KIND], point, weight, length, q, points, row, terms)
-        if score == score:
-            table[q, SAW] = number
-        else:
-            table[q, HIDDEN] = number
-            table[q, SKIPPED] += 1
-
-
-@kernel
-def _position(
-    queries: Queries, buffer: Buffer, q: int, record: int, number: int, terms: Floats
-) -> int:
-    """Return the position of a record of the buffer among those that the query has seen."""
-    table, values, point, weight = queries
-    since = 0  # records since then for which the query has no score
-    if table[q, HIDDEN] > record:
-        ring, length = len(buffer.time), values[q, LENGTH]
-        for other in range(record + 1, number):
-            score = score_of(
-                table[q, KIND], point, weight, length, q, buffer.point, other % ring, terms
-            )
-            since += score != score
-        since += table[q, HIDDEN] == number
-    return int(record - (table[q, SKIPPED] - since))
-
-
-@kernel
 def _room(table: Ints, count: Ints, members: Ints, cell: int, filtered: bool) -> tuple[int, int]:
     """Whether the lists of all queries of a cell can take one more record: ``FINISHED``, or which
     list is full and the query it belongs to."""
@@ -222,15 +170,6 @@ def _room(table: Ints, count: Ints, members: Ints, cell: int, filtered: bool) ->
     return reason, about
 
 
-@kernel
-def _sees(table: Ints, cursor: Ints, q: int, number: int, moment: int, over: bool) -> bool:
-    """Whether the record brings the query a report: it sees the record or, on time, one of those
-    since ``moment``, and the moment is ``over``."""
-    since = moment if table[q, TIMED] else number
-    seen = cursor[PLAIN] >= since or table[q, SAW] >= since
-    return bool(seen and (over or table[q, TIMED] == 0))
-
-
 @borrowing_kernel
 def _report(
     table: Ints, band_score: Floats, band_ints: Ints, marks: Ints, cursor: Ints, number: int,
@@ -240,7 +179,7 @@ def _report(
     waiting = 0
     for i in range(1, marks[0] + 1):
         q = marks[i]
-        if not _sees(table, cursor, q, number, moment, over):
+        if not sees(table, cursor, q, number, moment, over):
             waiting += 1
             marks[waiting] = q
             continue
@@ -285,7 +224,7 @@ def take_records(
     for q in range(len(table)):
         rows += table[q, K]
         if table[q, ACTIVE] == 1:
-            newest = max(newest, table[q, SINCE] if _is_tame(queries, q) else NEVER)
+            newest = max(newest, table[q, SINCE] if is_tame(queries, q) else NEVER)
             every = every or table[q, EVERY] == 1
             if table[q, MARKED]:
                 marks[0] += 1
@@ -304,7 +243,7 @@ def take_records(
         if plain:
             cursor[PLAIN] = number
         else:
-            _look(queries, arriving, at, serials[at], number, terms)
+            look(queries, arriving, at, serials[at], number, terms)
         # What expires with this arrival, of the queries that count records and of those on time.
         for which in range(2):
             clock = number if which == 0 else now
@@ -354,7 +293,7 @@ def take_records(
                 if table[q, TIMED]:
                     born, clock = recent_time[index], now
                 else:
-                    born = _position(queries, buffer, q, head, number, terms)
+                    born = position(queries, buffer, q, head, number, terms)
                     clock = number - table[q, SKIPPED]
                 if born > clock - table[q, WIDTH] and _enter_band(
                     table, values, band_score, band_ints, q, band, gamma, additional, score, head,
@@ -425,7 +364,7 @@ def take_records(
         if every:
             for q in range(len(table)):
                 wanted = table[q, ACTIVE] == 1 and table[q, EVERY] == 1
-                if wanted and _sees(table, cursor, q, number, moment, over):
+                if wanted and sees(table, cursor, q, number, moment, over):
                     _mark(table, marks, q)
         if marks[0] > 0:
             _report(table, band_score, band_ints, marks, cursor, number, now, moment, over, report)
