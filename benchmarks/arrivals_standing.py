@@ -1,4 +1,4 @@
-"""Part two of the suite `arrivals`: many standing queries on one stream, as the engine runs them."""
+"""Part two of the suite `arrivals`: many standing queries on one stream, run by the engine."""
 
 from __future__ import annotations
 

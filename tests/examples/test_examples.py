@@ -236,14 +236,11 @@ def test_the_nearest_taxis_are_those_of_all_distances() -> None:
     assert [(int(taxi), metres) for taxi, metres in told] == nearest("person_21")
 
 
-def test_the_grid_spares_looks_and_changes_no_answer() -> None:
-    few = "nearest_taxis.py --people 60 --rounds 5"
-    texts = [timeless(printed(command)) for command in (few, f"{few} --no-grid")]
-    looks = [re.search(r"reports ([\d,]+) times", text) for text in texts]
-    with_grid, without = (int(found[1].replace(",", "")) for found in looks if found)
-    assert with_grid < without / 3 and without <= 2 * 10_000
-    first, second = (re.sub(r"reports [\d,]+ times", "", text) for text in texts)
-    assert first == second
+def test_one_structure_changes_no_answer() -> None:
+    few = "nearest_taxis.py --people 20 --rounds 3"
+    together, alone = (timeless(printed(command)) for command in (few, f"{few} --alone"))
+    assert "20 queries share one structure" in together
+    assert together.replace("20 queries share", "1 queries share") == alone
 
 
 # --- alerts --------------------------------------------------------------------------------------

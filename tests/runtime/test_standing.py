@@ -275,11 +275,15 @@ def test_which_queries_share(change: tuple[str, str], shares: bool) -> None:
 def test_a_record_without_a_score_for_one_query_counts_for_the_others() -> None:
     text = (
         "CREATE QUERY a AS SELECT TOP 1 id FROM s [ROWS 2] ORDER BY x * 2 - 1;"
-        "CREATE QUERY b AS SELECT TOP 1 id FROM s [ROWS 2] ORDER BY ln(x)"
+        "CREATE QUERY b AS SELECT TOP 1 id FROM s [ROWS 2] ORDER BY ln(x);"
+        "CREATE QUERY c AS SELECT TOP 1 id FROM s [ROWS 2] WHERE id > 2 ORDER BY x * 2 - 1;"
+        "CREATE QUERY d AS SELECT TOP 1 id FROM s [ROWS 2] ORDER BY x * 2 - 2"
     )
     records = [{"id": i, "x": x} for i, x in enumerate((1.0, -1.0, 3.0, None, 2.0))]
     results = crestline.run(text, {"s": records})
-    assert results.by_query["a"].sharing == 2
+    assert results.by_query["a"].sharing == 4
+    assert [results.by_query[name].rows_filtered for name in "abcd"] == [0, 0, 3, 0]
+    assert results.of("c")["id"].to_pylist() == [4]
     assert results.of("a")["id"].to_pylist() == [0, 1, 1, 4]
     assert results.of("b")["id"].to_pylist() == [0, 0, 4]
     assert results.of("b")["window_end"].to_pylist() == [1, 2, 3]

@@ -34,6 +34,7 @@ from crestline.planner.rehearsals import (
     IN_STEPS,
     QUESTIONS,
     SHARED,
+    STANDING,
     UNCERTAIN,
 )
 from crestline.uncertain import BS, CCSQ, CSQ, SCSQ, SCSQBuffer
@@ -330,7 +331,7 @@ CATALOGUE: tuple[Algorithm, ...] = (
         "the plan of least cost for queries with FREQUENCY (Chen et al.); the default",
         "once for each change of the queries: seconds, where frequencies differ widely",
         "what the queries share",
-        rehearsals=SHARED,
+        rehearsals=SHARED + STANDING,
     ),
     Algorithm(
         "GREEDY",

@@ -47,4 +47,15 @@ COMBINED = _queries(
 #: Two queries that share an operator.
 SHARED = tuple(f"{text}; {text.replace('TOP 2', 'TOP 3')}" for text in IN_STEPS + AT_ARRIVALS)
 
-__all__ = ["AT_ARRIVALS", "COMBINED", "IN_STEPS", "QUESTIONS", "SHARED", "UNCERTAIN"]
+#: Queries whose scores differ, with a place and without.
+STANDING = tuple(
+    "; ".join(
+        f"SELECT TOP 2 id FROM s [{window}] ORDER BY {ranking} EMIT {emit}"
+        for ranking in rankings
+        for emit in ("SNAPSHOTS", "CHANGES")
+    )
+    for window in _ARRIVALS
+    for rankings in (("DISTANCE((x, p), (1, 2))", "x - p"), ("x * p", "abs(x)", "x / p", "p / x"))
+)
+
+__all__ = ["AT_ARRIVALS", "COMBINED", "IN_STEPS", "QUESTIONS", "SHARED", "STANDING", "UNCERTAIN"]

@@ -32,7 +32,7 @@ from crestline.core.window import RangeWindow, RowsWindow, UnboundedWindow, Wind
 from crestline.language import Query
 from crestline.planner.catalogue import reports_every_arrival
 from crestline.planner.plan import Plan, harmonic, plan, width_of
-from crestline.planner.standing import FEWEST, StandingPlan, grouped, standing_key
+from crestline.planner.standing import StandingPlan, grouped, pays, standing_key
 from crestline.sharing import Demand, Schedule, SharedAgenda
 from crestline.uncertain.semantics import meaning_of
 from crestline.uncertain.shared import SharedWorlds
@@ -233,7 +233,7 @@ def arrange(queries: Mapping[str, Query], standing: Standing | None = None) -> l
     bundles: list[Bundle] = []
     standing = standing or Standing(exact=frozenset(queries))
     for group in standing.groups(queries):
-        if sum(1 for family in families.values() if family.keys() & group.keys()) >= FEWEST:
+        if pays([next(iter(f.values())) for f in families.values() if f.keys() & group.keys()]):
             bundles.append(Bundle.standing(group, standing.computed))
             families = {key: _without(family, group) for key, family in families.items()}
     for family in filter(None, families.values()):

@@ -18,7 +18,7 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -44,8 +44,9 @@ from crestline.language.ranking import Ranking, ranking_of
 from crestline.planner.catalogue import reports_every_arrival
 from crestline.planner.plan import harmonic, width_of
 
-#: So many queries with scores of their own share a structure; see ``docs/standing.md``.
-FEWEST = 2
+#: So many rankings share a structure: placed ones, and others. ``crestline bench arrivals``
+#: measures from where on that pays.
+_FEWEST_PLACED, _FEWEST = 2, 4
 #: Recent records that all queries share, unless a window is too short for so many.
 BUFFER = 2000
 #: Queries share only if the buffer of the longest window would be at most so many times that of the
@@ -283,6 +284,12 @@ def grouped(queries: Mapping[str, Query]) -> list[dict[str, Query]]:
     return [{name: queries[name] for name in queries if name in group} for group in groups]
 
 
+def pays(rankings: Collection[Query]) -> bool:
+    """Whether queries with these rankings are better off with one structure."""
+    placed = sum(1 for query in rankings if place_of(query) is not None)
+    return placed >= _FEWEST_PLACED or len(rankings) >= _FEWEST
+
+
 def _reach(query: Query) -> int:
     return buffer_of(query) if counts_rows(query.window) else _width(query)
 
@@ -340,9 +347,9 @@ def _width(query: Query) -> int:
 
 __all__ = [
     "BUFFER",
-    "FEWEST",
     "StandingPlan",
     "grouped",
+    "pays",
     "place_of",
     "standing_key",
     "standing_kind",

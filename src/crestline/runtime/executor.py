@@ -134,7 +134,10 @@ class BundleExecutor:
     def metrics_of(self, name: str) -> Metrics:
         """The counts of one query: its own results, and what is common to all that share."""
         rows = self.views.result_rows.get(name, 0)
-        return replace(self.metrics, result_rows=rows, sharing=len(self.queries))
+        filtered = self.metrics.rows_filtered + self.candidates.encoder.filtered(name)
+        return replace(
+            self.metrics, result_rows=rows, rows_filtered=filtered, sharing=len(self.queries)
+        )
 
     # -- the life of a record -----------------------------------------------------------------
 

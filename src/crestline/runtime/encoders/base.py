@@ -82,6 +82,10 @@ class Encoder:
         """The snapshots with those ties broken that only columns can break."""
         return snapshots
 
+    def filtered(self, name: str) -> int:
+        """How many records did not pass the WHERE that a query of several has for itself."""
+        return 0
+
     def count(self, metrics: Metrics) -> None:
         """Write what is counted in this family only."""
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from crestline.certain.standing_operator import StandingTopK
+from crestline.core import sound
 from crestline.core.batch import Batch
 from crestline.core.operator import Operator
 from crestline.core.order import oriented
@@ -25,6 +28,7 @@ class StandingEncoder(Encoder):
     def __init__(self, plan: StandingPlan, operator: Operator) -> None:
         super().__init__(plan.query, operator)
         self._plan = plan
+        self._filtered: dict[str, int] = {}
 
     def drive(self, operator: Operator) -> None:
         assert isinstance(operator, StandingTopK)
@@ -45,9 +49,21 @@ class StandingEncoder(Encoder):
             number, query = plan.numbers[name], plan.queries[name]
             score = oriented(as_floats(columns.column(score_role(number))), query.descending)
             given = len(plan.columns) + self.operator.given[number]
-            points[:, given] = np.where(passing(columns, number), score, np.nan)
+            passes = passing(columns, number)
+            points[:, given] = np.where(passes, score, np.nan)
+            self._filtered[name] = self.filtered(name) + int(np.count_nonzero(~passes))
         times = self._times(records)
         return records, Batch(records.score, times, partitions, first_id, points=points)
+
+    def filtered(self, name: str) -> int:
+        return self._filtered.get(name, 0)
+
+    def state(self) -> Any:
+        return {name: self.filtered(name) for name in self._plan.computed}
+
+    def restore(self, state: Any, table: CandidateTable) -> None:
+        sound.like(state, self.state(), "filtered")
+        self._filtered = dict(state)
 
     def break_ties(self, table: CandidateTable) -> None:
         """Tell the operator in which order the records of one moment count."""
