@@ -9,14 +9,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import crestline
 from crestline.certain.standing_operator import StandingTopK
-from crestline.core.errors import RecordError
+from crestline.core.errors import RecordError, SourceError
 from crestline.testing import Spec, assert_same_rows, expect, rows_of
 from hostile import INTEGERS, spiked
+from local.engines import examples
 from tiers import TIERS, in_tier
 
 SECOND = 1_000_000
@@ -92,7 +93,7 @@ def rejected(table: pa.Table) -> set[tuple[int, str]]:
     return set(zip(table["row"].to_pylist(), table["reason"].to_pylist(), strict=True))
 
 
-@settings(max_examples=60)
+@examples(14)
 @given(st.integers(0, 2**32), st.sampled_from(TIERS))
 def test_each_query_gives_what_it_gives_alone(seed: int, tier: str) -> None:
     rng = np.random.default_rng(seed)
@@ -108,7 +109,7 @@ def test_each_query_gives_what_it_gives_alone(seed: int, tier: str) -> None:
     assert rejected(results.rejects) == everywhere
 
 
-@settings(max_examples=25)
+@examples(8)
 @given(st.integers(0, 2**32))
 def test_sessions_with_queries_that_come_and_go(seed: int) -> None:
     """Each query gives what a session of its own gives, which is opened and closed with it."""
@@ -159,7 +160,7 @@ def standing_in(session: Any) -> Iterator[StandingTopK]:
                 yield operator
 
 
-@settings(max_examples=40)
+@examples(25)
 @given(st.integers(0, 2**32))
 def test_each_query_equals_the_oracle(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -313,3 +314,22 @@ def test_the_grid_is_laid_around_the_records() -> None:
     session.push(pa.table({"id": range(1000), "x": x[:1000], "y": y[:1000]}))
     assert operator.queries.resolution > 1
     assert operator.queries.touched - before < 0.5 * 2 * 20 * 1000
+
+
+def test_columns_that_widen() -> None:
+    """Whole numbers at first, as the first lines of a file often are."""
+    batches = [pa.table({"id": [i], "x": [x], "y": [2]}) for i, x in enumerate((1, 3, 2.5, 2**60))]
+    session = crestline.open(near(3), engine="local")
+    alone = [crestline.open(text, engine="local") for text in near(3).split(";")]
+    got = [session.push(batch) for batch in batches]
+    assert [len(operator.queries) for operator in standing_in(session)] == [3]
+    for i, own in enumerate(alone):
+        rows = [row for batch in batches for row in own.push(batch).to_pylist()]
+        told = [row for table in got for row in table.to_pylist() if row["query"] == f"q{i}"]
+        assert told == rows
+
+
+def test_a_condition_must_be_one() -> None:
+    text = near(3).replace("ORDER", "WHERE id ORDER", 1)
+    with pytest.raises(SourceError, match="id is of type int64, but a condition is needed"):
+        crestline.run(text, {"s": points(3)})

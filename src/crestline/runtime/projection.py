@@ -58,7 +58,7 @@ class Projection:
         usable_types = [(name, usable_type(dtype)) for name, dtype in dtypes.items()]
         self.schema = self(pa.schema(usable_types).empty_table(), check=False).schema
         #: Roles whose text must be read as a number or a time, record by record.
-        self.texts = check_role_types(query, self.schema, typed)
+        self.texts = check_role_types(query, self.schema, typed, self.roles)
 
     @property
     def spelled(self) -> dict[str, str]:
@@ -133,7 +133,9 @@ class Expressions:
         return projection in self._sharing
 
 
-def check_role_types(query: Query, schema: pa.Schema, typed: bool) -> frozenset[str]:
+def check_role_types(
+    query: Query, schema: pa.Schema, typed: bool, roles: Mapping[str, Expression] | None = None
+) -> frozenset[str]:
     """The roles whose texts are read as numbers or times, record by record.
 
     Texts are read where types were only inferred (not ``typed``), event times always. Raises
@@ -162,9 +164,11 @@ def check_role_types(query: Query, schema: pa.Schema, typed: bool) -> frozenset[
         for i in range(len(query.select) if query.summed else 0):
             hint = "BY SUM OF PROBABILITY adds up for numbers, texts and times"
             wanted.append((selected_role(i), plain, "a plain value", hint))
-    if Role.WHERE in schema.names:
-        boolean = (pa.types.is_boolean, pa.types.is_null)
-        wanted.append((Role.WHERE, boolean, "a condition", "compare it: WHERE x > 0"))
+    roles = role_expressions(query) if roles is None else roles
+    for role in roles:
+        if role.startswith(Role.WHERE):
+            boolean = (pa.types.is_boolean, pa.types.is_null)
+            wanted.append((role, boolean, "a condition", "compare it: WHERE x > 0"))
     for i in range(len(query.partition_by)):
         hint = "PARTITION BY a number, a text or a time"
         wanted.append((partition_role(i), plain, "a plain value", hint))
@@ -172,9 +176,9 @@ def check_role_types(query: Query, schema: pa.Schema, typed: bool) -> frozenset[
         dtype = schema.field(role).type
         if any(test(dtype) for test in tests):
             continue
-        name = role_expressions(query)[role].sql
+        name = roles[role].sql
         # A frame may have its times as texts, whatever made it.
-        if _is_text(dtype) and (role == Role.TIME or (not typed and role != Role.WHERE)):
+        if _is_text(dtype) and (role == Role.TIME or (not typed and not role.startswith(Role.WHERE))):
             texts.add(role)
             continue
         raise SourceError(
