@@ -210,7 +210,9 @@ class StandingQueries(StandingState):
         report = new_report(1, slots + 256, rows + 1024)
         arriving = Points(points, times, serials, self.seen)
         terms, low, high = np.empty((3, self.dimensions))
-        scratch = Scratch(terms, low, high, np.empty(max(1, table[:, K].max()), np.int64))
+        floors, owner = np.empty((2, self.given)), np.zeros(self.given, np.int64)
+        latest, meets = np.empty(max(1, table[:, K].max()), np.int64), np.empty(slots, np.int64)
+        scratch = Scratch(terms, low, high, latest, floors, owner, meets)
         marks = np.zeros(slots + 1, np.int64)
         position, reason = 0, -1
         while reason != FINISHED:

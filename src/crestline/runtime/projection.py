@@ -178,7 +178,9 @@ def check_role_types(
             continue
         name = roles[role].sql
         # A frame may have its times as texts, whatever made it.
-        if _is_text(dtype) and (role == Role.TIME or (not typed and not role.startswith(Role.WHERE))):
+        if _is_text(dtype) and (
+            role == Role.TIME or (not typed and not role.startswith(Role.WHERE))
+        ):
             texts.add(role)
             continue
         raise SourceError(

@@ -141,7 +141,12 @@ class StandingGate(Gate):
     ) -> None:
         """Reject the records that have no score for a query, though they pass its condition."""
         scores = columns.column(score_role(number))
-        bad = np.isnan(as_floats(scores)) & passes & passing(columns, number)
+        bad = np.isnan(as_floats(scores))
+        if not bad.any():
+            return
+        bad &= passes
+        if (condition := passing(columns, number)) is not None:
+            bad &= condition
         if bad.any():
             null = np.asarray(scores.is_null().to_numpy())
             for which, reason in ((bad & null, "score is NULL"), (bad & ~null, "score is NaN")):
@@ -168,10 +173,11 @@ class StandingGate(Gate):
                 self._rejects.add_column(np.asarray(rows)[bad], column, "score is NaN", values)
 
 
-def passing(columns: pa.Table, number: int) -> Bools:
-    """Which records pass the condition that the query of this number has for itself."""
+def passing(columns: pa.Table, number: int) -> Bools | None:
+    """Which records pass the condition that the query of this number has for itself; None: it has
+    none."""
     if where_role(number) not in columns.column_names:
-        return np.ones(columns.num_rows, np.bool_)
+        return None
     condition = columns.column(where_role(number)).cast(pa.bool_()).fill_null(False)
     return np.asarray(condition.to_numpy())
 

@@ -41,7 +41,7 @@ from crestline.types import Ints
 #: Result rows that one turn may bring, roughly, where every few records bring some.
 _PORTION = 1 << 20
 #: Result rows that a record brings, where the operator reports in portions by itself.
-_ROWS = 16
+_ROWS = 64
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,8 +23,15 @@ import numpy as np
 from crestline.core.sentinels import LONG_AGO, NEVER
 from crestline.kernels.certain.band_lists import lowered, threshold_after_loss
 from crestline.kernels.certain.bands import PROBABLE, STRICT
-from crestline.kernels.certain.scoring import is_plain, score_of
-from crestline.kernels.certain.standing_grid import cell_of, cover, threshold_of, wish_of
+from crestline.kernels.certain.scoring import GIVEN, is_plain, score_of
+from crestline.kernels.certain.standing_grid import (
+    cell_of,
+    cover,
+    meet,
+    set_floors,
+    threshold_of,
+    wish_of,
+)  # fmt: skip
 from crestline.kernels.certain.standing_lists import place, put, take, tidy
 from crestline.kernels.certain.standing_order import note_oldest, pop, schedule
 from crestline.kernels.certain.standing_sight import is_tame, look, position, sees
@@ -157,12 +164,12 @@ def _mark(table: Ints, marks: Ints, q: int) -> None:
 
 
 @kernel
-def _room(table: Ints, count: Ints, members: Ints, cell: int, filtered: bool) -> tuple[int, int]:
-    """Whether the lists of all queries of a cell can take one more record: ``FINISHED``, or which
-    list is full and the query it belongs to."""
+def _room(table: Ints, meets: Ints, met: int, filtered: bool) -> tuple[int, int]:
+    """Whether the lists of the first queries of ``meets`` can take one more record: ``FINISHED``,
+    or which list is full and the query it belongs to."""
     reason, about = FINISHED, 0
-    for i in range(count[cell]):
-        q = members[cell, i]
+    for i in range(met):
+        q = meets[i]
         if table[q, BAND + SIZE] >= table[q, BAND + ROOM]:
             reason, about = BAND_FULL, q
         elif filtered and table[q, FILTER + SIZE] >= table[q, FILTER + ROOM]:
@@ -211,12 +218,13 @@ def take_records(
     table, values, point, weight = queries
     band_score, band_ints = bands
     filter_score, filter_ints = filters
-    edges, count, members, _, _ = grid
+    edges = grid.edges
     recent_point, recent_time, recent_cell, recent_serial = buffer
     heaps, sizes = order
     arriving, times, serials, first = points
     filled, most_snapshots, room = report.filled, report.heads.shape[1], len(report.records)
-    terms, low, high, latest = scratch
+    terms, low, high, latest, floors, owner, meets = scratch
+    floors[:] = np.nan
     filtered = filter != NO_FILTER
     width, ring = arriving.shape[1], len(recent_time)
     rows, newest, every = 0, LONG_AGO, False
@@ -226,6 +234,8 @@ def take_records(
         if table[q, ACTIVE] == 1:
             newest = max(newest, table[q, SINCE] if is_tame(queries, q) else NEVER)
             every = every or table[q, EVERY] == 1
+            if table[q, KIND] == GIVEN:
+                set_floors(table, values, filter_score, q, band, filter, scratch)
             if table[q, MARKED]:
                 marks[0] += 1
                 marks[marks[0]] = q
@@ -260,6 +270,8 @@ def take_records(
                     continue
                 if _expire(table, values, band_score, band_ints, q, band, own, heaps, sizes):
                     _mark(table, marks, q)
+                if table[q, KIND] == GIVEN:
+                    set_floors(table, values, filter_score, q, band, filter, scratch)
                 if not filtered and values[q, BAND_LIMIT] < values[q, COVERED]:
                     wish, _ = wish_of(table, values, band_score, filter_score, q, band, filter)
                     cover(queries, grid, q, wish, False, low, high)
@@ -269,13 +281,13 @@ def take_records(
             index = head % ring
             if number - head < most and recent_time[index] > now - span:
                 break
-            cell = recent_cell[index]
-            reason, about = _room(table, count, members, cell, False)
+            met = meet(grid, recent_cell[index], recent_point, index, floors[1], scratch)
+            reason, about = _room(table, meets, met, False)
             if reason != FINISHED:
                 return reason, about, at
-            cursor[TOUCHED] += count[cell]
-            for i in range(count[cell]):
-                q = members[cell, i]
+            cursor[TOUCHED] += met
+            for i in range(met):
+                q = meets[i]
                 if recent_serial[index] < table[q, SINCE]:
                     continue
                 score = score_of(
@@ -286,9 +298,12 @@ def take_records(
                     size >= table[q, K] and score < filter_score[start + size - 1]
                 ):
                     continue  # by far the most: not in the filter, and beaten by all that are
-                if not _leave_filter(
+                offered = _leave_filter(
                     table, values, filter_score, filter_ints, q, filter, score, head, filter_rows
-                ):
+                )
+                if table[q, KIND] == GIVEN:
+                    set_floors(table, values, filter_score, q, band, filter, scratch)
+                if not offered:
                     continue
                 if table[q, TIMED]:
                     born, clock = recent_time[index], now
@@ -306,12 +321,13 @@ def take_records(
             cursor[HEAD] = head + 1
         # The arrival itself.
         cell = cell_of(edges, arriving, at)
-        reason, about = _room(table, count, members, cell, filtered)
+        met = meet(grid, cell, arriving, at, floors[0], scratch)
+        reason, about = _room(table, meets, met, filtered)
         if reason != FINISHED:
             return reason, about, at
-        cursor[TOUCHED] += count[cell]
-        for i in range(count[cell]):
-            q = members[cell, i]
+        cursor[TOUCHED] += met
+        for i in range(met):
+            q = meets[i]
             if not plain and table[q, SAW] != number:
                 continue
             score = score_of(
@@ -334,6 +350,8 @@ def take_records(
                     table, values, FILTER, filter_score, filter_ints, q, filter, rank, gamma,
                     table[q, CANDIDATES], filter_rows, latest,
                 )  # fmt: skip
+                if table[q, KIND] == GIVEN:
+                    set_floors(table, values, filter_score, q, band, filter, scratch)
                 if rank >= k:
                     continue
             born = now if table[q, TIMED] else number - table[q, SKIPPED]
@@ -342,6 +360,9 @@ def take_records(
                 born, latest, heaps, sizes,
             ):  # fmt: skip
                 _mark(table, marks, q)
+            if table[q, KIND] == GIVEN:
+                set_floors(table, values, filter_score, q, band, filter, scratch)
+                continue
             # Cells are left if the threshold has risen far above what they are good for, and where
             # it is known for the first time.
             wish, best = wish_of(table, values, band_score, filter_score, q, band, filter)

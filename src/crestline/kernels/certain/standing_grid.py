@@ -13,6 +13,7 @@ from crestline.kernels.certain.band_lists import lowered
 from crestline.kernels.certain.bands import PROBABLE
 from crestline.kernels.certain.scoring import (
     DISTANCE,
+    GIVEN,
     VANISHING,
     WEIGHTED_DISTANCE,
     best_in_box,
@@ -31,6 +32,7 @@ from crestline.kernels.certain.standing_table import (
     Grid,
     K,
     Queries,
+    Scratch,
 )  # fmt: skip
 from crestline.kernels.jit.tiers import kernel
 from crestline.types import Bools, Floats, Ints
@@ -83,6 +85,8 @@ def cover(
     table, values, point, weight = queries
     edges, count, members, entered, reach = grid
     values[q, COVERED] = threshold
+    if table[q, KIND] == GIVEN:
+        return  # it meets records by their scores
     dimensions, last_slice = len(low), edges.shape[1]
     # The block of cells that may be reached, and the position in it, slice by slice.
     first = np.empty(dimensions, np.int64)
@@ -131,6 +135,39 @@ def leave_cell(count: Ints, members: Ints, entered: Bools, cell: int, q: int) ->
         if members[cell, i] == q:
             members[cell, i] = members[cell, last]
             break
+
+
+@kernel
+def meet(grid: Grid, cell: int, points: Floats, row: int, floors: Floats, scratch: Scratch) -> int:
+    """List the queries that meet a record: those of its cell, and those whose given score is good
+    enough. Return how many there are."""
+    met, meets, owner = grid.sizes[cell], scratch.meets, scratch.owner
+    for i in range(met):
+        meets[i] = grid.members[cell, i]
+    given = points.shape[1] - len(owner)
+    for column in range(len(owner)):
+        if points[row, given + column] >= floors[column]:
+            meets[met] = owner[column]
+            met += 1
+    return int(met)
+
+
+@kernel
+def set_floors(
+    table: Ints, values: Floats, filter_score: Floats, q: int, band: int, filter: int,
+    scratch: Scratch,
+) -> None:  # fmt: skip
+    """Note which given scores a query looks at."""
+    column = int(values[q, LENGTH]) - len(scratch.terms)
+    arriving, leaving = -np.inf, -np.inf
+    size = table[q, FILTER + SIZE]
+    if filter == NO_FILTER:
+        arriving = values[q, BAND_LIMIT] if band == PROBABLE else -np.inf
+    elif size >= table[q, K]:
+        arriving = values[q, FILTER_LIMIT] if filter == PROBABLE else -np.inf
+        leaving = filter_score[table[q, FILTER + START] + size - 1]
+    scratch.owner[column] = q
+    scratch.floors[0, column], scratch.floors[1, column] = arriving, leaving
 
 
 @kernel

@@ -134,3 +134,9 @@ class Scratch(NamedTuple):
     low: Floats
     high: Floats
     latest: Ints
+    #: For each column of given scores: what a query looks at when a record arrives and when it
+    #: leaves the buffer (NaN: nothing), and the query.
+    floors: Floats
+    owner: Ints
+    #: The queries that meet a record.
+    meets: Ints

@@ -17,7 +17,9 @@ from crestline.runtime.candidate_table import CandidateTable
 from crestline.runtime.columns import as_floats
 from crestline.runtime.encoders.base import Encoder
 from crestline.runtime.standing import coordinate_role, passing, score_role
-from crestline.types import Ints
+from crestline.types import Floats, Ints
+
+_BLOCK = 256
 
 
 class StandingEncoder(Encoder):
@@ -42,18 +44,18 @@ class StandingEncoder(Encoder):
         self, records: AdmittedBatch, partitions: Ints | None, first_id: int
     ) -> tuple[AdmittedBatch, Batch]:
         columns, plan = records.columns, self._plan
-        points = np.zeros((len(records), self.operator.width))
+        numbers = np.zeros((self.operator.width, len(records)))
         for i in range(len(plan.columns)):
-            points[:, i] = as_floats(columns.column(coordinate_role(i)))
+            numbers[i] = as_floats(columns.column(coordinate_role(i)))
         for name in plan.computed:
             number, query = plan.numbers[name], plan.queries[name]
-            score = oriented(as_floats(columns.column(score_role(number))), query.descending)
-            given = len(plan.columns) + self.operator.given[number]
-            passes = passing(columns, number)
-            points[:, given] = np.where(passes, score, np.nan)
-            self._filtered[name] = self.filtered(name) + int(np.count_nonzero(~passes))
+            scores = numbers[len(plan.columns) + self.operator.given[number]]
+            scores[:] = oriented(as_floats(columns.column(score_role(number))), query.descending)
+            if (passes := passing(columns, number)) is not None:
+                scores[~passes] = np.nan
+                self._filtered[name] = self.filtered(name) + int(np.count_nonzero(~passes))
         times = self._times(records)
-        return records, Batch(records.score, times, partitions, first_id, points=points)
+        return records, Batch(records.score, times, partitions, first_id, points=_rows(numbers))
 
     def filtered(self, name: str) -> int:
         return self._filtered.get(name, 0)
@@ -71,6 +73,14 @@ class StandingEncoder(Encoder):
         if self._counts_rows or len(np.unique(times)) == len(times):
             return
         self.operator.set_ties(table.ties_within(ids, times))
+
+
+def _rows(numbers: Floats) -> Floats:
+    """The numbers of one record after the other; in blocks, which stay in the cache."""
+    rows = np.empty(numbers.T.shape)
+    for start in range(0, len(rows), _BLOCK):
+        rows[start : start + _BLOCK] = numbers[:, start : start + _BLOCK].T
+    return rows
 
 
 __all__ = ["StandingEncoder"]
