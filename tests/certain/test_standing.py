@@ -14,6 +14,7 @@ from crestline.certain.standing import (
     ALGORITHMS,
     Cosine,
     Distance,
+    Given,
     Haversine,
     Preference,
     StandingQueries,
@@ -37,6 +38,15 @@ EXACT = [name for name in ALGORITHMS if name != "PA"]
 Answers = list[tuple[int, list[int]]]
 
 
+def given_twice(queries: StandingQueries) -> None:
+    for _ in range(2):
+        queries.add(Given(0), 1, 10**5)
+
+
+#: Scores that stand behind the coordinates of a point.
+GIVEN = 2
+
+
 def score(preference: Preference, x: Any) -> float | None:
     """The definition, written down once more; None where that is no number."""
     with np.errstate(all="ignore"):
@@ -45,6 +55,7 @@ def score(preference: Preference, x: Any) -> float | None:
 
 
 def _score(preference: Preference, x: Any) -> float:
+    everything, x = x, x[: len(x) - GIVEN]
     if isinstance(preference, Distance):
         return -float(np.sqrt(((x - np.array(preference.point)) ** 2).sum()))
     if isinstance(preference, WeightedDistance):
@@ -52,6 +63,8 @@ def _score(preference: Preference, x: Any) -> float:
         return -float(np.sqrt(squares.sum()))
     if isinstance(preference, WeightedSum):
         return float((np.array(preference.weights) * x).sum())
+    if isinstance(preference, Given):
+        return float(everything[len(x) + preference.column])
     assert isinstance(preference, Cosine)
     vector = np.array(preference.vector)
     length = np.sqrt((x * x).sum()) * np.sqrt((vector * vector).sum())
@@ -111,6 +124,9 @@ def test_each_query_is_answered_as_if_alone(algorithm: str, seed: int) -> None:
     points = spiked(rng, points, FINITE)
     if rng.random() < 0.3:
         points = np.sort(points, axis=0)
+    given = spiked(rng, rng.integers(0, 9, (n, GIVEN)).astype(float))
+    given[rng.random((n, GIVEN)) < rng.choice([0.0, 0.3])] = np.nan
+    points = np.hstack((points, given))
     times = np.sort(rng.integers(0, 60, n))
     buffer = int(rng.integers(1, 6))
     corners = (0.0, 6.0) if rng.random() < 0.6 else RANGES[rng.integers(len(RANGES))]
@@ -119,6 +135,7 @@ def test_each_query_is_answered_as_if_alone(algorithm: str, seed: int) -> None:
         resolution=None if rng.random() < 0.5 else int(rng.integers(1, 6)),
         error=float(rng.uniform(0.01, 0.9)), gamma=float(rng.random()),
     )  # fmt: skip
+    board._recent.widen(GIVEN)
     asked: dict[int, Asked] = {}
     got: dict[int, Answers] = {}
     cuts = {0, n, *np.searchsorted(times, times[rng.integers(0, n, 3)]).tolist()}
@@ -128,6 +145,8 @@ def test_each_query_is_answered_as_if_alone(algorithm: str, seed: int) -> None:
             timed = bool(rng.random() < 0.4)
             window = int(rng.integers(1 if timed else 2 * buffer - 1, 30))
             preference, k = preferences(rng, dimensions), int(rng.integers(1, 5))
+            if rng.random() < 0.4 and board.free_column() < GIVEN:
+                preference = Given(board.free_column())
             number = board.add(preference, k, window, timed=timed)
             asked[number], got[number] = Asked(preference, k, window, timed, start), []
         standing = [number for number, query in asked.items() if query.until is None]
@@ -135,8 +154,10 @@ def test_each_query_is_answered_as_if_alone(algorithm: str, seed: int) -> None:
             gone = int(rng.choice(standing))
             board.remove(gone)
             asked[gone].until = start
-        for number, end, ids, _ in board.observe(points[start:stop], times[start:stop]):
-            got[number].append((end, ids.tolist()))
+        part = slice(start, stop)
+        for snapshots in board.take(points[part], times[part], np.arange(start, stop)):
+            for number, end, ids, _ in snapshots:
+                got[number].append((end, ids.tolist()))
         board._check()
         board = StandingQueries.from_state(unpack(pack(board.state())))
     for number, query in asked.items():
@@ -285,6 +306,7 @@ def test_a_place_used_again_knows_nothing_of_the_query_before() -> None:
             "must not be negative",
         ),
         (lambda: StandingQueries(1).remove(3), "there is no query 3"),
+        (lambda: given_twice(StandingQueries(1)), "column 0 has the scores of another query"),
         (lambda: StandingQueries(2).observe(np.zeros((3, 1))), "array of 2 columns"),
         (lambda: StandingQueries(1).observe(np.array([[np.nan]])), "finite"),
     ],

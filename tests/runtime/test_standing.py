@@ -72,18 +72,17 @@ def ranking(rng: np.random.Generator, kind: int) -> str:
     )[kind][rng.integers(100) % (5, 4, 2, 2, 3)[kind]]
 
 
-def texts(rng: np.random.Generator, timed: bool, prefix: str = "q") -> dict[str, str]:
+def texts(rng: np.random.Generator, timed: bool, most: int = 6) -> dict[str, str]:
     """Queries of which most can share."""
-    kind, count = int(rng.integers(5)), int(rng.integers(2, 7))
+    kind, count = int(rng.integers(5)), int(rng.integers(2, most + 1))
     common = rng.choice(["", "WHERE g > 0"])
     written = {}
     for i in range(count):
-        window = f"ROWS {rng.integers(1, 25)}"
-        if timed:
-            window = f"RANGE {rng.integers(1, 25)} SECONDS ON ts"
+        width = rng.integers(1, 25) if rng.random() < 0.3 else rng.integers(6, 25)
+        window = f"RANGE {width} SECONDS ON ts" if timed else f"ROWS {width}"
         where = common if rng.random() < 0.6 else f"WHERE g <> {rng.integers(3)} OR x > 0.5"
-        written[f"{prefix}{i}"] = (
-            f"CREATE QUERY {prefix}{i} AS SELECT TOP {rng.integers(1, 6)} id, x FROM s [{window}]"
+        written[f"q{i}"] = (
+            f"CREATE QUERY q{i} AS SELECT TOP {rng.integers(1, 6)} id, x FROM s [{window}]"
             f" {where} ORDER BY {ranking(rng, kind)} EMIT {rng.choice(['SNAPSHOTS', 'CHANGES'])}"
         )
     return written
@@ -116,9 +115,9 @@ def test_sessions_with_queries_that_come_and_go(seed: int) -> None:
     rng = np.random.default_rng(seed)
     timed = bool(rng.integers(2))
     table = stream(rng, int(rng.integers(2, 80)))
-    coming = {**texts(rng, timed), **texts(rng, timed, "late")}
+    coming = texts(rng, timed, 5)
     names = list(coming)
-    begun = names[: int(rng.integers(1, len(names)))]
+    begun = names[: int(rng.integers(1, len(names) + 1))]
     session = crestline.open(";\n".join(coming[name] for name in begun), engine="local")
     alone = {name: crestline.open(coming[name], engine="local") for name in begun}
     got: dict[str, list[pa.Table]] = {name: [] for name in names}
@@ -126,7 +125,7 @@ def test_sessions_with_queries_that_come_and_go(seed: int) -> None:
     waiting = names[len(begun) :]
     cuts = sorted({0, table.num_rows, *rng.integers(0, table.num_rows, 4).tolist()})
     for start, stop in zip(cuts, cuts[1:], strict=False):
-        if start and waiting and rng.random() < 0.6:
+        if start and waiting and rng.random() < 0.8:
             name = waiting.pop()
             session.add(coming[name])
             alone[name] = crestline.open(coming[name], engine="local")

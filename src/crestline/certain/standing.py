@@ -99,6 +99,8 @@ class StandingQueries(StandingState):
         options = self.options
         options.require_window(k, window, timed)
         checked_preference(preference, options.dimensions)
+        if isinstance(preference, Given) and preference.column in self._queries.given:
+            raise CrestlineError(f"column {preference.column} has the scores of another query")
         slot = self._free_slot()
         number = self._queries.add(
             slot, preference, k, window, timed, options.candidates(k, window, timed),

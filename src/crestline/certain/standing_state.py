@@ -188,7 +188,9 @@ class StandingState:
         self._filters.require_sound(table)
         self._grid.require_sound(slots)
         self._recent.require_sound(self.resolution**self.dimensions)
-        sound.within("columns", self._queries.given, 0, self.given)
+        columns = self._queries.given
+        sound.within("columns", columns, 0, self.given)
+        sound.require(len(np.unique(columns)) == len(columns), "queries share given scores")
         sound.length("cursor", self._cursor, of=3)
         sound.within("cursor", self._cursor[:1], 0, self.seen + 1)
         sound.within("cursor", self._cursor, -1, sound.FAR)
