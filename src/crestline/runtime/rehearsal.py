@@ -21,12 +21,15 @@ from crestline.kernels.jit.tiers import Rehearsal
 from crestline.language import Query, parse, parse_all
 from crestline.planner import arrange, plan
 from crestline.planner.catalogue import CATALOGUE, reports_every_arrival
+from crestline.planner.standing import place_of, standing_kind
 
 if TYPE_CHECKING:
     from crestline.kernels.jit.workshop import Progress
 
 #: Records of a batch for which compiling pays, and how many of them a rehearsal takes.
 MANY, _FEW = 20_000, 2_500
+#: Queries of one kind that a rehearsal takes.
+_ALIKE = 4
 
 
 def prepare(queries: Mapping[str, Query], batch: pa.Table | pa.RecordBatch, typed: bool) -> None:
@@ -34,6 +37,7 @@ def prepare(queries: Mapping[str, Query], batch: pa.Table | pa.RecordBatch, type
     tiers.expect_many()
     if tiers.mode() != "auto" or store.folder() is None:
         return
+    queries = _few_of_each(queries)
     key = repr([_key(query) for query in queries.values()]) + repr(batch.schema.types)
     if store.is_noted(key):
         return
@@ -42,6 +46,15 @@ def prepare(queries: Mapping[str, Query], batch: pa.Table | pa.RecordBatch, type
             _play(queries, batch.slice(0, _FEW), typed)
         compile_noted(rehearsal, tiers.tell)
         store.note(key)
+
+
+def _few_of_each(queries: Mapping[str, Query]) -> dict[str, Query]:
+    """As many queries of each kind as it takes for them to share what they share."""
+    kinds: dict[Any, list[str]] = {}
+    for name, query in queries.items():
+        kinds.setdefault((_key(query), query.stream.casefold()), []).append(name)
+    names = {name for alike in kinds.values() for name in alike[:_ALIKE]}
+    return {name: query for name, query in queries.items() if name in names}
 
 
 def _play(queries: Mapping[str, Query], batch: pa.Table | pa.RecordBatch, typed: bool) -> None:
@@ -69,9 +82,15 @@ def _key(query: Query) -> tuple[Any, ...]:
     return (
         query.using, type(query.window).__name__, query.window.on is None,
         reports_every_arrival(query.window), bool(query.partition_by), query.emit,
-        query.approximate, combine and combine.function, query.late, query.frequency is None,
+        _ranks_by(query), query.approximate, combine and combine.function, query.late, query.frequency is None,
         probability and (probability.semantics, probability.exclusive_by is None, query.summed),
     )  # fmt: skip
+
+
+def _ranks_by(query: Query) -> str | None:
+    """What a standing query is placed by."""
+    place = place_of(query) if standing_kind(query) is not None else None
+    return None if place is None else place.kind
 
 
 # -- ahead of time --------------------------------------------------------------------------------

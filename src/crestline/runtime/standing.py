@@ -176,7 +176,7 @@ class StandingGate(Gate):
 def passing(columns: pa.Table, number: int) -> Bools | None:
     """Which records pass the condition that the query of this number has for itself; None: it has
     none."""
-    if where_role(number) not in columns.column_names:
+    if columns.schema.get_field_index(where_role(number)) < 0:
         return None
     condition = columns.column(where_role(number)).cast(pa.bool_()).fill_null(False)
     return np.asarray(condition.to_numpy())
