@@ -332,3 +332,21 @@ def test_a_condition_must_be_one() -> None:
     text = near(3).replace("ORDER", "WHERE id ORDER", 1)
     with pytest.raises(SourceError, match="id is of type int64, but a condition is needed"):
         crestline.run(text, {"s": points(3)})
+
+
+@pytest.mark.parametrize("window", ["ROWS 600", "RANGE 600 SECONDS ON ts"])
+@pytest.mark.parametrize("ranking", ["abs(x - {0}) * y", "DISTANCE((x, y), ({0}, {0}))"])
+def test_windows_that_are_long_enough_for_filters(window: str, ranking: str) -> None:
+    rng = np.random.default_rng(7)
+    x, y = rng.random((2, 1500))
+    times = pa.array(np.arange(1500) // 2 * SECOND).cast(pa.timestamp("us", "UTC"))
+    table = pa.table({"id": np.arange(1500), "x": x, "y": y, "ts": times})
+    texts = [
+        f"CREATE QUERY q{i} AS SELECT TOP 2 id FROM s [{window}] ORDER BY {ranking.format(i / 5)}"
+        " EMIT CHANGES"
+        for i in range(5)
+    ]
+    results = crestline.run(";".join(texts), {"s": table})
+    assert results.by_query["q0"].sharing == 5
+    for i, text in enumerate(texts):
+        assert results.of(f"q{i}").equals(crestline.run(text, {"s": table}).to_arrow())

@@ -82,7 +82,8 @@ def _key(query: Query) -> tuple[Any, ...]:
     return (
         query.using, type(query.window).__name__, query.window.on is None,
         reports_every_arrival(query.window), bool(query.partition_by), query.emit,
-        _ranks_by(query), query.approximate, combine and combine.function, query.late, query.frequency is None,
+        _ranks_by(query), query.approximate, combine and combine.function, query.late,
+        query.frequency is None,
         probability and (probability.semantics, probability.exclusive_by is None, query.summed),
     )  # fmt: skip
 
