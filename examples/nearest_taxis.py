@@ -81,7 +81,7 @@ class Answers:
                 shown[row["taxi"]] = row
 
     def top(self, name: str) -> list[dict[str, Any]]:
-        return sorted(self._shown[name].values(), key=lambda row: row["rank"])
+        return sorted(self._shown.get(name, {}).values(), key=lambda row: row["rank"])
 
 
 def draw(town: Town, answers: Answers, path: Path) -> None:
