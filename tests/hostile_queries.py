@@ -225,7 +225,7 @@ class Asking:
         if chance.random() < 0.1:
             text += " FREQUENCY 2 SECONDS"
         if chance.random() < 0.3:
-            text += chance.choice([" EMIT SNAPSHOTS", " EMIT CHANGES"])
+            text += chance.choice([" EMIT SNAPSHOTS", " EMIT CHANGES", " EMIT ENTRIES"])
         if chance.random() < 0.1:
             text += chance.choice([" APPROXIMATE", " APPROXIMATE ERROR 0.01", " EXACT"])
         if chance.random() < 0.15:

@@ -170,7 +170,7 @@ def probabilities(draw: st.DrawFn) -> Probability:
 def queries(draw: st.DrawFn) -> Query:
     inputs = draw(st.lists(names, min_size=1, max_size=3, unique_by=str.casefold))
     combine = draw(st.none() | combinations(inputs))
-    emit = draw(st.sampled_from(["SNAPSHOTS", "CHANGES"]))
+    emit = draw(st.sampled_from(["SNAPSHOTS", "CHANGES", "ENTRIES"]))
     probability = draw(st.none() | probabilities())
     lateness = draw(st.none() | st.integers(0, 2**61))
     late = "DROP" if lateness is None else draw(st.sampled_from(["DROP", "REVISE"]))

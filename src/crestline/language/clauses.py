@@ -125,7 +125,7 @@ def _frequency(cursor: Cursor, _: Draft) -> Fields:
 
 def _emit(cursor: Cursor, _: Draft) -> Fields:
     cursor.expect("EMIT")
-    return {"emit": cursor.one_of(EMISSIONS, "SNAPSHOTS or CHANGES")}
+    return {"emit": cursor.one_of(EMISSIONS, "SNAPSHOTS, CHANGES or ENTRIES")}
 
 
 def _exact(cursor: Cursor, _: Draft) -> Fields:

@@ -22,6 +22,7 @@ MAX_K = 10_000_000
 OWN_COLUMNS = {
     "SNAPSHOTS": ("query", "window_start", "window_end", "rank", "score"),
     "CHANGES": ("query", "at", "change", "rank", "previous_rank", "score"),
+    "ENTRIES": ("query", "at", "change", "rank", "previous_rank", "score"),
 }
 
 COMBINATIONS = ("SUM", "AVG", "MIN", "MAX", "WEIGHTED_SUM")

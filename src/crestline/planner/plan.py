@@ -96,7 +96,7 @@ class QueryPlan:
     def make_operator(self, *, shard: bool = False) -> Operator:
         """Make a fresh operator; window and slide in records or microseconds."""
         query = self.query
-        settings: dict[str, Any] = {"only_changes": query.emit == "CHANGES", **self.options}
+        settings: dict[str, Any] = {"only_changes": query.emit != "SNAPSHOTS", **self.options}
         if query.combine is not None:
             once = bool(settings.pop("once", False))
             settings["combination"] = combination_of(query, once=once)

@@ -268,7 +268,7 @@ def spec_of(query: Query, since: int = LONG_AGO) -> QuerySpec:
         width_of(query.window),
         None if query.frequency is not None else query.window.slide,
         frequency=query.frequency,
-        only_changes=query.emit == "CHANGES",
+        only_changes=query.emit != "SNAPSHOTS",
         since=since,
         semantics=None if uncertain is None else uncertain.semantics,
         threshold=None if uncertain is None else uncertain.threshold,

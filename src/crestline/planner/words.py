@@ -166,6 +166,8 @@ def emitted_text(query: Query) -> str:
     if query.emit == "SNAPSHOTS":
         whole = "top k" if query.probability is None else "answer"
         return f"the whole {whole} each time"
+    if query.emit == "ENTRIES":
+        return "each record once, when it first becomes one of the answer"
     if query.probability is not None:
         return "enter, leave and move only; a probability that changes is a move"
     if query.combine is not None:
