@@ -123,7 +123,9 @@ class Asking:
             text += self._combine()
         if family == "uncertain":
             exclusive = chance.choice(["", "", f" EXCLUSIVE BY {self._column()}"])
-            asked = chance.choice(["PK_TOPK", "PT_K(0.3)", "U_KRANKS", "U_TOPK", "EXPECTED_RANK"])
+            asked = chance.choice(
+                ["PK_TOPK", "PT_K(0.3)", "U_KRANKS", "U_TOPK", "EXPECTED_RANK", "PRF(0.9)"]
+            )
             text += f" WITH PROBABILITY {self._score('`p`')}{exclusive} AS {asked}"
         if family != "incomplete" or chance.random() < 0.1:
             text += f" ORDER BY {self._ranked('`x`')} {chance.choice(['', 'ASC', 'DESC'])}"

@@ -162,7 +162,9 @@ def combinations(draw: st.DrawFn, inputs: list[str]) -> Combine:
 @st.composite
 def probabilities(draw: st.DrawFn) -> Probability:
     semantics = draw(st.sampled_from(SEMANTICS))
-    threshold = draw(st.floats(0, 1, exclude_min=True)) if semantics == "PT_K" else None
+    threshold = None
+    if semantics in ("PT_K", "PRF"):
+        threshold = draw(st.floats(0, 1, exclude_min=True, exclude_max=semantics == "PRF"))
     return Probability(draw(expressions), draw(st.none() | names), semantics, threshold)
 
 

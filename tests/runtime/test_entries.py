@@ -95,7 +95,9 @@ def test_forgotten_records_leave_the_memory_to_the_others(
     assert sorted(map(repr, rows)) == sorted(map(repr, wanted))
 
 
-@pytest.mark.parametrize("meaning", ["PK_TOPK", "PT_K(0.3)", "U_KRANKS", "U_TOPK", "EXPECTED_RANK"])
+@pytest.mark.parametrize(
+    "meaning", ["PK_TOPK", "PT_K(0.3)", "U_KRANKS", "U_TOPK", "EXPECTED_RANK", "PRF(0.6)"]
+)
 @examples(12)
 @given(data=st.data())
 def test_uncertain_records(meaning: str, data: st.DataObject) -> None:

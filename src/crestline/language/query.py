@@ -26,7 +26,7 @@ OWN_COLUMNS = {
 }
 
 COMBINATIONS = ("SUM", "AVG", "MIN", "MAX", "WEIGHTED_SUM")
-SEMANTICS = ("PK_TOPK", "PT_K", "U_KRANKS", "U_TOPK", "EXPECTED_RANK")
+SEMANTICS = ("PK_TOPK", "PT_K", "U_KRANKS", "U_TOPK", "EXPECTED_RANK", "PRF")
 EMISSIONS = tuple(OWN_COLUMNS)
 LATE = ("DROP", "REVISE")
 
@@ -118,6 +118,7 @@ class Probability:
     expression: Expression
     exclusive_by: str | None = None
     semantics: str = "PK_TOPK"
+    #: Of PT_K; of PRF it is alpha.
     threshold: float | None = None
 
     def __str__(self) -> str:

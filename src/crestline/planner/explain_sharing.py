@@ -9,10 +9,10 @@ from typing import Any
 from crestline.core.window import RangeWindow, counts_rows
 from crestline.language import Query
 from crestline.planner.facts import Block, QueryFacts, facts, query_block
-from crestline.planner.plan import plan
+from crestline.planner.plan import needs_whole_window, plan
 from crestline.planner.shared import Bundle, SharedPlan, arrange, why_alone
 from crestline.planner.timeline import timeline
-from crestline.planner.words import duration, per_minute
+from crestline.planner.words import duration, kept_text, per_minute
 from crestline.sharing import PLANS, ExecutionPlan
 
 #: With more queries than this, only what they share is described, not each of them.
@@ -118,15 +118,34 @@ def _structure(shared: SharedPlan) -> str:
     panes = window.panes
     if shared.uncertain:
         assert isinstance(window, RangeWindow)
-        return (
-            f"one list of the records that decide any of the answers, over {duration(window.width)}"
-            f" of {window.on}; one array of probabilities serves every k up to {query.k:,}"
-        )
+        kept, _ = kept_text(query, plan(query).algorithm)
+        if not needs_whole_window(query):
+            kept = "one list of the records that decide any of the answers"
+        return f"{kept}, over {duration(window.width)} of {window.on}; {_computed(shared)}"
     if shared.on_arrival:
         return f"one band of candidates up to k = {query.k:,}; records expire one by one"
     pane = f"{panes.length:,} records" if counts_rows(window) else duration(panes.length)
     reach = "and nothing expires" if panes.unbounded else f"{panes.width:,} to the longest window"
     return f"one band of candidates up to k = {query.k:,}, panes of {pane} at least, {reach}"
+
+
+def _computed(shared: SharedPlan) -> str:
+    """What one computation of uncertain queries gives to several of them."""
+    asked: dict[str, int] = {}  # the largest k of each meaning
+    for query in shared.queries.values():
+        assert query.probability is not None
+        meaning = query.probability.semantics
+        asked[meaning] = max(asked.get(meaning, 0), query.k)
+    ranked, alone = asked.pop("EXPECTED_RANK", 0), [m for m in ("U_TOPK", "PRF") if m in asked]
+    by_array = max((k for meaning, k in asked.items() if meaning not in alone), default=0)
+    said = []
+    if by_array:
+        said.append(f"one array of probabilities serves every k up to {by_array:,}")
+    if ranked:
+        said.append(f"expected ranks are worked out once for every k up to {ranked:,}")
+    if alone:
+        said.append(f"each query for {' or '.join(alone)} is worked out by itself")
+    return ", ".join(said)
 
 
 def _kept_one_by_one(shared: SharedPlan) -> float:

@@ -28,6 +28,7 @@ from crestline.planner.catalogue import (
     uncertain_default,
 )
 from crestline.planner.refusals import REFUSALS
+from crestline.uncertain.semantics import meaning_of
 
 #: Settings in the state of an operator that the query determines as well.
 _SETTINGS = frozenset(
@@ -139,6 +140,15 @@ class QueryPlan:
         return self.query.k * self.query.window.panes.per_window
 
 
+def needs_whole_window(query: Query) -> bool:
+    """Whether an uncertain query asks for what no compact set is known to decide."""
+    asked = query.probability
+    if asked is None:
+        return False
+    meaning = meaning_of(asked.semantics, asked.threshold, query.summed)
+    return meaning.keeps_everything(asked.exclusive_by is not None)
+
+
 def width_of(window: Window) -> int | None:
     """Return how far back a window reaches, in records or microseconds; None if nothing expires."""
     if isinstance(window, RowsWindow):
@@ -214,6 +224,8 @@ def _default(query: Query) -> tuple[Algorithm, str, Mapping[str, float]]:
             return _known("CORRELATED"), reason, {}
         reason = "the default for incomplete streams: exact, and it keeps no more than it must"
         return _known("EAA"), reason, {}
+    if needs_whole_window(query):
+        return _known("BS"), "it keeps the whole window, and nothing smaller is known to do", {}
     if query.probability is not None:
         reason = "the default for uncertain streams: exact, and most records cost little"
         return uncertain_default(), reason, {}

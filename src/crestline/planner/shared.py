@@ -31,9 +31,8 @@ from crestline.core.specs import QuerySpec, SharedOperator
 from crestline.core.window import RangeWindow, RowsWindow, UnboundedWindow, Window, counts_rows
 from crestline.language import Query
 from crestline.planner.catalogue import reports_every_arrival
-from crestline.planner.plan import Plan, harmonic, plan, width_of
+from crestline.planner.plan import Plan, harmonic, needs_whole_window, plan, width_of
 from crestline.sharing import Demand, Schedule, SharedAgenda
-from crestline.uncertain.semantics import meaning_of
 from crestline.uncertain.shared import SharedWorlds
 
 
@@ -226,9 +225,7 @@ def sharing_key(query: Query) -> Hashable | None:
     kind: Hashable
     if query.probability is not None:
         asked = query.probability
-        whole = meaning_of(asked.semantics, asked.threshold, query.summed).keeps_all or (
-            asked.semantics == "U_TOPK" and asked.exclusive_by is not None
-        )
+        whole = needs_whole_window(query)
         kind = ("uncertain", width_of(query.window), str(asked.expression.sql), asked.exclusive_by,
                 query.summed, whole)  # fmt: skip
     elif counts_rows(query.window):

@@ -7,9 +7,10 @@ largest k needs. It costs O(k) per record to bring it up to date; a query costs 
 until it has closed, and then nothing. The answer to a query is, to the last bit, what ``weigh``
 gives for it alone: the same numbers are added and multiplied in the same order.
 
-U_TOPK and EXPECTED_RANK have no use for that array. The former is weighed for each query alone, the
-latter once for all. Where there are rules, a query that needs more than the first ``IN_ORDER``
-records is weighed alone too: behind these, the last bits of a value depend on where a query closes.
+U_TOPK, PRF and EXPECTED_RANK have no use for that array. The former two are weighed for each query
+alone, the latter once for all. Where there are rules, a query that needs more than the first
+``IN_ORDER`` records is weighed alone too: behind these, the last bits of a value depend on where a
+query closes.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from crestline.kernels.jit.pointer import FLOATS, INT, INTS, Pointed
 from crestline.kernels.jit.tiers import kernel
 from crestline.kernels.uncertain.closing import (
     EXPECTED_RANK,
+    PRF,
     SUMS,
     U_KRANKS,
     U_KRANKS_WITH_RULES,
@@ -279,7 +281,7 @@ def _weigh_specs(weigh_address: int, specs: Specs, records: RankedRecords, weigh
     remaining, most = 0, 0
     for a in range(queries):
         weights.depth[a], weights.overfull[a] = -1, 0
-        if kind[a] == U_TOPK:
+        if kind[a] in (U_TOPK, PRF):
             _weigh_alone(weigh_address, a, specs, records, weights)
         else:
             pending[remaining] = a
