@@ -180,6 +180,8 @@ class Schedule:
             if new.demand.name == name and new.gone is None:
                 time = max(time, new.begin)
         frequency = self._demand(name).frequency
+        if self._end is None and time >= self._era.origin:
+            return self._era.first_after(name, time)
         return int(self.moments(time, time + frequency).of(name)[0])
 
     # --- changes ----------------------------------------------------------------------------------
