@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from crestline.sharing.demand import Demand
-from crestline.sharing.easing import eased
 from crestline.sharing.plan import ExecutionPlan
-from crestline.sharing.price import cheapest
+from crestline.sharing.price import followed
 from crestline.types import Ints
 
 Members = tuple[str, ...]
@@ -79,8 +78,7 @@ class Era:
         self._cycle_of: dict[str, int] = {}
         self._left: dict[frozenset[str], tuple[list[Members], list[int]]] = {}
         number: dict[int, int] = {}  # by identity: plans use few tuples of members many times
-        answered = cheapest if plan.name == "DP" else eased
-        for cycle in answered(plan, demands).cycles:
+        for cycle in followed(plan, demands).cycles:
             which = []
             for execution in cycle.executions:
                 if id(execution.members) not in number:

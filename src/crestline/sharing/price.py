@@ -5,7 +5,7 @@ stop after the few records that decide them, so a good part of its time goes int
 of each query, and its rows. These do not depend on k alone, and plans differ in how many they have:
 a query that is computed every 4 minutes where 5 would do has a quarter more.
 
-So the engine runs the cheapest of three ways to follow a plan (``cheapest``):
+So the engine follows DP in the cheapest of three ways (``followed``):
 
 1. The plan as it is. A query is answered only where the plan serves it (``sharing.easing``).
 2. The same computations, but each may serve every query: for a larger k where that makes results
@@ -87,16 +87,17 @@ def _merged(demands: Sequence[Demand]) -> float:
     return total / span
 
 
-def cheapest(plan: ExecutionPlan, demands: Sequence[Demand]) -> ExecutionPlan:
-    """Return who is answered when, in the cheapest way to follow a plan.
+def followed(plan: ExecutionPlan, demands: Sequence[Demand]) -> ExecutionPlan:
+    """Return who is answered when, as the engine follows a plan: DP in the cheapest way, others as
+    they are.
 
     >>> from crestline.sharing.dp import dp
     >>> demands = [Demand("a", 1, 50), *(Demand(f"q{n}", 3, 50 + n) for n in range(1, 9))]
-    >>> [execution.at for cycle in cheapest(dp(demands), demands).cycles
+    >>> [execution.at for cycle in followed(dp(demands), demands).cycles
     ...  for execution in cycle.executions][:4]
     """
-    if not demands:
-        return plan
+    if plan.name != "DP" or not demands:
+        return eased(plan, demands)
     ways = [eased(plan, demands), eased(_for_everyone(plan, demands), demands)]
     own = replace(unshared(demands), name=plan.name, note=plan.note)
     prices = [*(price(way, demands) for way in ways), price(own, demands, merges=True)]
@@ -113,4 +114,4 @@ def _for_everyone(plan: ExecutionPlan, demands: Sequence[Demand]) -> ExecutionPl
     return replace(plan, cycles=tuple(cycles))
 
 
-__all__ = ["cheapest", "price"]
+__all__ = ["followed", "price"]

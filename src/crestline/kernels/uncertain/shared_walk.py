@@ -101,42 +101,35 @@ def _ranks_wanted(specs: Specs, walk: Walk, remaining: int) -> int:
 
 
 @borrowing_kernel
-def _begin_top(a: int, specs: Specs, weights: Weights, walk: Walk) -> None:
-    """Fill the top of a query with the records so far."""
-    count = len(weights.value) // len(specs.k)
-    if specs.kind[a] == PK_TOPK:
-        begin(walk.tops, a, specs.k[a], -1.0, weights.value, a * count)
-    elif specs.kind[a] == PT_K:
-        begin(walk.tops, a, count, rounded(specs.threshold[a]), weights.value, a * count)
-
-
-@borrowing_kernel
-def _enter_top(a: int, i: int, in_top: float, specs: Specs, weights: Weights, walk: Walk) -> None:
-    """Let record i enter the top of a query."""
-    key = rounded(in_top)
-    if specs.kind[a] == PK_TOPK:
-        enter(walk.tops, a, specs.k[a], key, i)
-    elif specs.kind[a] == PT_K and key >= rounded(specs.threshold[a]):
-        enter(walk.tops, a, len(weights.value) // len(specs.k), key, i)
-
-
-@borrowing_kernel
 def _closes(
-    a: int, fewer: float, rest: float, last: float, peak: float, groups: int, specs: Specs,
-    walk: Walk,
+    kind: int, k: int, least: float, kth: float, fewer: float, rest: float, last: float,
+    peak: float, groups: int,
 ) -> bool:  # fmt: skip
-    """``closing.closes`` for a query that has seen k records: ``groups`` is the number of groups so
-    far."""
-    kind, k = specs.kind[a], specs.k[a]
+    """``closing.closes`` for a query that has seen k records.
+
+    ``kth`` is the rounded value of rank k in its top, ``last`` the largest probability of rank k
+    and ``groups`` the number of groups so far.
+    """
     if kind == PK_TOPK:
-        room = len(walk.tops.key) // len(walk.tops.size)
-        return bool(walk.tops.key[a * room + k - 1] >= rounded(fewer))
+        return kth >= rounded(fewer)
     if kind == PT_K:
-        return bool(rounded(fewer) < rounded(specs.threshold[a]))
+        return rounded(fewer) < least
     if kind == SUMS:
-        return bool(groups >= k and rest <= NEGLIGIBLE)
-    walk.at_last[a] = max(walk.at_last[a], last)
-    return bool(rounded(walk.at_last[a]) >= rounded(peak))
+        return groups >= k and rest <= NEGLIGIBLE
+    return rounded(last) >= rounded(peak)
+
+
+@kernel
+def _sizes(specs: Specs, count: int) -> tuple[Ints, Floats]:
+    """Return how many records the top of each query has at most (0: it has none), and the least
+    rounded value of a record in it."""
+    most, least = np.zeros(len(specs.k), np.int64), np.full(len(specs.k), -1.0)
+    for a in range(len(most)):
+        if specs.kind[a] == PK_TOPK:
+            most[a] = specs.k[a]
+        elif specs.kind[a] == PT_K:
+            most[a], least[a] = count, rounded(specs.threshold[a])
+    return most, least
 
 
 @kernel
@@ -151,9 +144,10 @@ def walk_together(
     """
     count = len(records.chance)
     free = first_rule(records.rule)
-    remaining = _walk_independent(specs, records, free, weights, walk, remaining)
+    most, least = _sizes(specs, count)
+    remaining = _walk_independent(specs, records, free, most, least, weights, walk, remaining)
     if remaining > 0 and free < min(count, IN_ORDER):
-        remaining = _walk_in_order(specs, records, free, weights, walk, remaining)
+        remaining = _walk_in_order(specs, records, free, most, least, weights, walk, remaining)
     if free < count and count > IN_ORDER:
         return remaining
     for o in range(remaining):
@@ -161,7 +155,7 @@ def walk_together(
         _note_leaders(a, specs, weights, walk)
         if count < specs.k[a]:
             _copy(records.chance, free, weights.value, a * count)
-            _begin_top(a, specs, weights, walk)
+            begin(walk.tops, a, most[a], least[a], weights.value, a * count)
     return 0
 
 
@@ -173,8 +167,9 @@ def _copy(source: Floats, count: int, target: Floats, start: int) -> None:
 
 @kernel
 def _walk_independent(
-    specs: Specs, records: RankedRecords, free: int, weights: Weights, walk: Walk, remaining: int
-) -> int:
+    specs: Specs, records: RankedRecords, free: int, most: Ints, least: Floats, weights: Weights,
+    walk: Walk, remaining: int,
+) -> int:  # fmt: skip
     """Walk through the records before the first rule; return how many queries are open then.
 
     A query waits until it has seen k - 1 records, since till then the value of each is its
@@ -182,7 +177,7 @@ def _walk_independent(
     """
     kind, k = specs.kind, specs.k
     chance, depth, value = records.chance, weights.depth, weights.value
-    pending, tops, groups, _, best, leader = walk
+    pending, tops, groups, at_last, best, leader = walk
     queries, width, count = len(kind), len(best), len(chance)
     exactly = np.zeros(width + 1)
     exactly[width - 1] = 1.0
@@ -209,7 +204,7 @@ def _walk_independent(
         while begun < len(waiting) and from_record[order[begun]] <= i:
             a = waiting[begun]
             _copy(chance, i + 1, value, a * count)
-            _begin_top(a, specs, weights, walk)
+            begin(tops, a, most[a], least[a], value, a * count)
             pending[active] = a
             active += 1
             begun += 1
@@ -239,9 +234,13 @@ def _walk_independent(
                 rest[a] -= in_top
                 if rest[a] < 0.5 * weighed_at[a]:
                     rest[a] = weighed_at[a] = missing_of_top(exactly, k[a])
-            elif i >= k[a]:
-                _enter_top(a, i, in_top, specs, weights, walk)
-            if _closes(a, fewer[a], rest[a], last[a], peak, distinct, specs, walk):
+            elif most[a] > 0 and i >= k[a] and rounded(in_top) >= least[a]:
+                enter(tops, a, most[a], rounded(in_top), i)
+            at_last[a] = max(at_last[a], last[a])
+            if i >= k[a] - 1 and _closes(
+                kind[a], k[a], least[a], tops.key[a * count + k[a] - 1], fewer[a], rest[a],
+                at_last[a], peak, distinct,
+            ):  # fmt: skip
                 depth[a] = i + 1
                 _note_leaders(a, specs, weights, walk)
             else:
@@ -261,13 +260,14 @@ def _walk_independent(
 
 @kernel
 def _walk_in_order(
-    specs: Specs, records: RankedRecords, free: int, weights: Weights, walk: Walk, remaining: int
-) -> int:
+    specs: Specs, records: RankedRecords, free: int, most: Ints, least: Floats, weights: Weights,
+    walk: Walk, remaining: int,
+) -> int:  # fmt: skip
     """Go on with rules, from record ``free`` on; return how many queries are open at the end."""
     kind, k = specs.kind, specs.k
     chance, rule, _ = records
     depth, overfull, value = weights.depth, weights.overfull, weights.value
-    pending, tops, groups, _, best, leader = walk
+    pending, tops, groups, at_last, best, leader = walk
     count, width = len(chance), len(best)
     some = min(count, IN_ORDER)
     exactly, unit_rule, unit_mass = no_units(some, width)
@@ -298,20 +298,24 @@ def _walk_in_order(
         kept = 0
         for o in range(remaining):
             a = pending[o]
-            at_last, below_last, rest = 0.0, below[width], 0.0
+            last, below_last, rest = 0.0, below[width], 0.0
             if k[a] <= width:
-                at_last, below_last = others[width - k[a]], below[k[a] - 1]
+                last, below_last = others[width - k[a]], below[k[a] - 1]
                 rest = (1.0 - s) * short[k[a]] + s * short[k[a] - 1]
-            in_top = p * (below_last + at_last)
+            in_top = p * (below_last + last)
             value[a * count + i] = in_top
-            fewer = below_last + (1.0 - s) * at_last
+            fewer = below_last + (1.0 - s) * last
             overfull[a] = broken
-            if i >= k[a]:
-                _enter_top(a, i, in_top, specs, weights, walk)
-            elif i == k[a] - 1:
+            if i == k[a] - 1:
                 _copy(chance, free, value, a * count)
-                _begin_top(a, specs, weights, walk)
-            if i >= k[a] - 1 and _closes(a, fewer, rest, p * at_last, fewer, distinct, specs, walk):
+                begin(tops, a, most[a], least[a], value, a * count)
+            elif most[a] > 0 and i >= k[a] and rounded(in_top) >= least[a]:
+                enter(tops, a, most[a], rounded(in_top), i)
+            at_last[a] = max(at_last[a], p * last)
+            if i >= k[a] - 1 and _closes(
+                kind[a], k[a], least[a], tops.key[a * count + k[a] - 1], fewer, rest, at_last[a],
+                fewer, distinct,
+            ):  # fmt: skip
                 depth[a] = i + 1
                 _note_leaders(a, specs, weights, walk)
             else:
@@ -327,7 +331,9 @@ def _walk_in_order(
 
 @borrowing_kernel
 def _note_leaders(a: int, specs: Specs, weights: Weights, walk: Walk) -> None:
-    """Copy the best of each rank for a query that has seen enough."""
+    """Copy the best of each rank for a query that has seen enough, if it asks for them."""
+    if specs.kind[a] in (PK_TOPK, PT_K, SUMS):
+        return
     start = a * (len(weights.best) // len(specs.k))
     for j in range(min(specs.k[a], len(walk.best))):
         weights.best[start + j] = walk.best[j]

@@ -72,6 +72,8 @@ def begin(tops: Tops, top: int, most: int, least: float, value: Floats, start: i
 
     The two orders differ by rounding errors at most, so that this takes one pass.
     """
+    if most == 0:
+        return
     last = len(tops.size) - 1
     first = last * (len(tops.key) // len(tops.size))
     for j in range(tops.size[last]):
