@@ -38,7 +38,7 @@ def test_dp_is_never_dearer_than_ns(asked: list[Demand]) -> None:
 def test_a_price_is_what_the_operator_is_given(asked: list[Demand]) -> None:
     plan = followed(PLANS["DP"](asked), asked)
     merges = len(plan.cycles) > 1
-    assert price(plan, asked, merges) == pytest.approx(
+    assert price(plan, asked) == pytest.approx(
         price_in_the_agenda("DP", asked, plan.length * 840 if not merges else 840), rel=1e-9
     )
 

@@ -37,7 +37,7 @@ TOGETHER = (3_000.0, 80.0, 0.6)
 ALONE = (3_000.0, 150.0, 1.0)
 RESULT = (500.0, 100.0, 0.1)
 #: The most computations that are looked at to find out how many fall on one moment.
-_MOST = 50_000
+_MOST = 20_000
 
 
 def nanoseconds(prices: tuple[float, float, float], k: int) -> float:
@@ -50,9 +50,10 @@ def nanoseconds(prices: tuple[float, float, float], k: int) -> float:
     return fixed + linear * k + square * k * k
 
 
-def price(plan: ExecutionPlan, demands: Sequence[Demand], merges: bool = False) -> float:
-    """Return nanoseconds of the engine per unit of time; ``merges``: computations of several cycles
-    that fall on one moment are one."""
+def price(plan: ExecutionPlan, demands: Sequence[Demand]) -> float:
+    """Return nanoseconds of the engine per unit of time. Computations of DP that fall on one moment
+    are one."""
+    merges = plan.name == "DP" and len(plan.cycles) > 1
     k = {demand.name: demand.k for demand in demands}
     results: dict[int, float] = {}  # by identity: plans use few tuples of members many times
     total = 0.0
@@ -75,11 +76,11 @@ def _merged(demands: Sequence[Demand]) -> float:
     rate = sum(1 / demand.frequency for demand in demands)
     span = min(lcm(*(demand.frequency for demand in demands)), max(1, int(_MOST / rate)))
     times = [np.arange(d.frequency, span + 1, d.frequency) for d in demands]
-    moments, which, count = np.unique(
-        np.concatenate(times), return_inverse=True, return_counts=True
-    )
-    largest = np.zeros(len(moments))
-    np.maximum.at(largest, which, np.repeat([d.k for d in demands], [len(t) for t in times]))
+    k = np.repeat([float(d.k) for d in demands], [len(each) for each in times])
+    every = np.concatenate(times)
+    order = np.argsort(every, kind="stable")
+    first = np.flatnonzero(np.diff(every[order], prepend=0))
+    largest, count = np.maximum.reduceat(k[order], first), np.diff(first, append=len(every))
     total = 0.0
     for prices, some in ((ALONE, count == 1), (TOGETHER, count > 1)):
         for power, each in enumerate(prices):
@@ -92,16 +93,16 @@ def followed(plan: ExecutionPlan, demands: Sequence[Demand]) -> ExecutionPlan:
     they are.
 
     >>> from crestline.sharing.dp import dp
-    >>> demands = [Demand("a", 1, 50), *(Demand(f"q{n}", 3, 50 + n) for n in range(1, 9))]
-    >>> [execution.at for cycle in followed(dp(demands), demands).cycles
-    ...  for execution in cycle.executions][:4]
+    >>> demands = [Demand("a", 2, 50), Demand("b", 5, 60)]
+    >>> (cycle,) = followed(dp(demands), demands).cycles
+    >>> [(execution.at, execution.members) for execution in cycle.executions][:3]
+    [(2, ('a',)), (4, ('a', 'b')), (6, ('a',))]
     """
     if plan.name != "DP" or not demands:
         return eased(plan, demands)
-    ways = [eased(plan, demands), eased(_for_everyone(plan, demands), demands)]
     own = replace(unshared(demands), name=plan.name, note=plan.note)
-    prices = [*(price(way, demands) for way in ways), price(own, demands, merges=True)]
-    return [*ways, own][prices.index(min(prices))]
+    ways = [eased(plan, demands), eased(_for_everyone(plan, demands), demands), own]
+    return min(ways, key=lambda way: price(way, demands))
 
 
 def _for_everyone(plan: ExecutionPlan, demands: Sequence[Demand]) -> ExecutionPlan:

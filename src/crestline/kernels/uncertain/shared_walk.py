@@ -41,6 +41,8 @@ from crestline.kernels.uncertain.tops import (
     Tops,
     begin,
     enter,
+    enter_first,
+    last_key,
 )
 from crestline.types import Floats, Ints
 
@@ -107,7 +109,7 @@ def _closes(
 ) -> bool:  # fmt: skip
     """``closing.closes`` for a query that has seen k records.
 
-    ``kth`` is the rounded value of rank k in its top, ``last`` the largest probability of rank k
+    ``kth`` is the least value in its top, ``last`` the largest probability of rank k
     and ``groups`` the number of groups so far.
     """
     if kind == PK_TOPK:
@@ -198,7 +200,7 @@ def _walk_independent(
     for i in range(free):
         p = chance[i]
         if i < width:
-            enter(tops, queries, width, rounded(p), i)
+            enter_first(tops, queries, width, rounded(p), i)
         if ranks > 0:
             compete(p, exactly, min(i + 1, ranks), i, best, leader)
         while begun < len(waiting) and from_record[order[begun]] <= i:
@@ -238,7 +240,7 @@ def _walk_independent(
                 enter(tops, a, most[a], rounded(in_top), i)
             at_last[a] = max(at_last[a], last[a])
             if i >= k[a] - 1 and _closes(
-                kind[a], k[a], least[a], tops.key[a * count + k[a] - 1], fewer[a], rest[a],
+                kind[a], k[a], least[a], last_key(tops, a), fewer[a], rest[a],
                 at_last[a], peak, distinct,
             ):  # fmt: skip
                 depth[a] = i + 1
@@ -287,7 +289,7 @@ def _walk_in_order(
         if i < free:
             continue
         if i < width:
-            enter(tops, len(kind), width, rounded(p), i)
+            enter_first(tops, len(kind), width, rounded(p), i)
         if mass + p > 1.0 + TOLERANCE:
             broken = 1
         if ranks > 0:
@@ -313,7 +315,7 @@ def _walk_in_order(
                 enter(tops, a, most[a], rounded(in_top), i)
             at_last[a] = max(at_last[a], p * last)
             if i >= k[a] - 1 and _closes(
-                kind[a], k[a], least[a], tops.key[a * count + k[a] - 1], fewer, rest, at_last[a],
+                kind[a], k[a], least[a], last_key(tops, a), fewer, rest, at_last[a],
                 fewer, distinct,
             ):  # fmt: skip
                 depth[a] = i + 1

@@ -26,7 +26,7 @@ from crestline.kernels.uncertain.shared_walk import (
     Weights,
     walk_together,
 )
-from crestline.kernels.uncertain.tops import enter_groups, no_tops, number_groups
+from crestline.kernels.uncertain.tops import enter_groups, no_tops, number_groups, write_top
 from crestline.kernels.uncertain.worlds import pick, weigh
 from crestline.types import Floats, Ints
 
@@ -98,15 +98,16 @@ def _take_top(
     tops, groups = walk.tops, walk.groups
     count = len(chosen) // len(specs.k)
     value, first = weights.value[a * count : a * count + depth], a * count
+    sums = np.empty(len(groups.first))
     if specs.kind[a] == SUMS:
-        sums = np.empty(len(groups.first))
         enter_groups(tops, a, min(specs.k[a], depth), groups, value, sums)
-        for j in range(first, first + tops.size[a]):
-            chosen[j], weight[j] = tops.record[j], sums[groups.number[tops.record[j]]]
-    else:
-        for j in range(first, first + tops.size[a]):
-            chosen[j], weight[j] = tops.record[j], value[tops.record[j]]
-    return int(tops.size[a])
+    number = write_top(tops, a, chosen, first)
+    for j in range(first, first + number):
+        if specs.kind[a] == SUMS:
+            weight[j] = sums[groups.number[chosen[j]]]
+        else:
+            weight[j] = value[chosen[j]]
+    return number
 
 
 @kernel

@@ -2,9 +2,10 @@
 
 A *top* is a list of records by their rounded values, the largest first; ties go to the record that
 ranks higher. As long as fewer than k records exist, the value of a record is its own probability.
-So one top, that of probabilities, gives each query its first k records in order. Every further
-record is put in its place or passed over. When a query closes its top is the answer, and the last
-value is what the bound is compared with: there is no heap, and nothing is sorted at the end.
+So one top, that of probabilities, gives each query its first k records in order. Of every further
+record it is clear at once whether it enters the top, and which one it drives out: the last of the
+first records, or the last of those that came later, which are a list of their own. When a query
+closes, both together are the answer: there is no heap, and nothing is sorted at the end.
 """
 
 from __future__ import annotations
@@ -22,10 +23,15 @@ from crestline.types import Floats, Ints
 class Tops(NamedTuple):
     """Tops one after the other, each with the same room; the last is that of probabilities."""
 
+    #: The records that a top began with.
     key: Floats
     record: Ints
-    #: By top: how many records it holds.
+    #: Those that entered it later.
+    later_key: Floats
+    later_record: Ints
+    #: By top: how many it holds of both.
     size: Ints
+    later: Ints
 
 
 class Groups(NamedTuple):
@@ -40,29 +46,66 @@ class Groups(NamedTuple):
 @kernel
 def no_tops(count: int, room: int) -> Tops:
     """Return so many empty tops, and the one of probabilities."""
-    size = np.zeros(count + 1, np.int64)
-    return Tops(np.empty((count + 1) * room), np.empty((count + 1) * room, np.int64), size)
+    total = (count + 1) * room
+    size, later = np.zeros(count + 1, np.int64), np.zeros(count + 1, np.int64)
+    return Tops(
+        np.empty(total), np.empty(total, np.int64), np.empty(total), np.empty(total, np.int64),
+        size, later,
+    )  # fmt: skip
 
 
 @borrowing_kernel
-def enter(tops: Tops, top: int, most: int, key: float, record: int) -> None:
-    """Put a record in its place, if it is one of the ``most`` best so far."""
-    size = tops.size[top]
-    first = top * (len(tops.key) // len(tops.size))
+def _put(keys: Floats, records: Ints, first: int, size: int, key: float, record: int) -> None:
+    """Put a record in its place among ``size`` others from ``first`` on; there must be room."""
+    place = first + size
+    while place > first and (
+        keys[place - 1] < key or (keys[place - 1] == key and records[place - 1] > record)
+    ):
+        keys[place], records[place] = keys[place - 1], records[place - 1]
+        place -= 1
+    keys[place], records[place] = key, record
+
+
+@borrowing_kernel
+def enter_first(tops: Tops, top: int, most: int, key: float, record: int) -> None:
+    """Put a record among the first ones, if it is one of the ``most`` best so far."""
+    size, first = tops.size[top], top * (len(tops.key) // len(tops.size))
     if size == most:
         if key <= tops.key[first + most - 1]:
             return
         size -= 1
-    place = first + size
-    while place > first and (
-        tops.key[place - 1] < key
-        or (tops.key[place - 1] == key and tops.record[place - 1] > record)
-    ):
-        tops.key[place] = tops.key[place - 1]
-        tops.record[place] = tops.record[place - 1]
-        place -= 1
-    tops.key[place], tops.record[place] = key, record
+    _put(tops.key, tops.record, first, size, key, record)
     tops.size[top] = size + 1
+
+
+@borrowing_kernel
+def last_key(tops: Tops, top: int) -> float:
+    """Return the least value in a top; infinity, if it is empty."""
+    first = top * (len(tops.key) // len(tops.size))
+    least = np.inf
+    if tops.size[top] > 0:
+        least = tops.key[first + tops.size[top] - 1]
+    if tops.later[top] > 0:
+        least = min(least, tops.later_key[first + tops.later[top] - 1])
+    return least
+
+
+@borrowing_kernel
+def enter(tops: Tops, top: int, most: int, key: float, record: int) -> None:
+    """Let a record enter a top of at most so many, behind whose records it ranks."""
+    size, later = tops.size[top], tops.later[top]
+    first = top * (len(tops.key) // len(tops.size))
+    if size + later == most:
+        if key <= last_key(tops, top):
+            return
+        if later > 0 and (
+            size == 0 or tops.later_key[first + later - 1] <= tops.key[first + size - 1]
+        ):
+            later -= 1
+        else:
+            tops.size[top] = size - 1
+    _put(tops.later_key, tops.later_record, first, later, key, record)
+    tops.later[top] = later + 1
 
 
 @borrowing_kernel
@@ -80,7 +123,23 @@ def begin(tops: Tops, top: int, most: int, least: float, value: Floats, start: i
         record = tops.record[first + j]
         key = rounded(value[start + record])
         if key >= least:
-            enter(tops, top, most, key, record)
+            enter_first(tops, top, most, key, record)
+
+
+@borrowing_kernel
+def write_top(tops: Tops, top: int, records: Ints, start: int) -> int:
+    """Write the records of a top, the best first; return how many there are."""
+    size, later = tops.size[top], tops.later[top]
+    first = top * (len(tops.key) // len(tops.size))
+    a = b = 0
+    for j in range(size + later):
+        if b == later or (a < size and tops.key[first + a] >= tops.later_key[first + b]):
+            records[start + j] = tops.record[first + a]
+            a += 1
+        else:
+            records[start + j] = tops.later_record[first + b]
+            b += 1
+    return int(size + later)
 
 
 @kernel
@@ -117,7 +176,10 @@ def enter_groups(
             count += 1
         weight[number] += value[i]
     for number in range(count):
-        enter(tops, top, most, rounded(weight[number]), groups.first[number])
+        enter_first(tops, top, most, rounded(weight[number]), groups.first[number])
 
 
-__all__ = ["Groups", "Tops", "begin", "enter", "enter_groups", "no_tops", "number_groups"]
+__all__ = [
+    "Groups", "Tops", "begin", "enter", "enter_first", "enter_groups", "last_key", "no_tops",
+    "number_groups", "write_top",
+]  # fmt: skip
