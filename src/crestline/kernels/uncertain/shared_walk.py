@@ -40,9 +40,7 @@ from crestline.kernels.uncertain.tops import (
     Groups,
     Tops,
     begin,
-    enter,
-    enter_first,
-    last_key,
+    least_of,
 )
 from crestline.types import Floats, Ints
 
@@ -102,38 +100,6 @@ def _ranks_wanted(specs: Specs, walk: Walk, remaining: int) -> int:
     return ranks
 
 
-@borrowing_kernel
-def _closes(
-    kind: int, k: int, least: float, kth: float, fewer: float, rest: float, last: float,
-    peak: float, groups: int,
-) -> bool:  # fmt: skip
-    """``closing.closes`` for a query that has seen k records.
-
-    ``kth`` is the least value in its top, ``last`` the largest probability of rank k
-    and ``groups`` the number of groups so far.
-    """
-    if kind == PK_TOPK:
-        return kth >= rounded(fewer)
-    if kind == PT_K:
-        return rounded(fewer) < least
-    if kind == SUMS:
-        return groups >= k and rest <= NEGLIGIBLE
-    return rounded(last) >= rounded(peak)
-
-
-@kernel
-def _sizes(specs: Specs, count: int) -> tuple[Ints, Floats]:
-    """Return how many records the top of each query has at most (0: it has none), and the least
-    rounded value of a record in it."""
-    most, least = np.zeros(len(specs.k), np.int64), np.full(len(specs.k), -1.0)
-    for a in range(len(most)):
-        if specs.kind[a] == PK_TOPK:
-            most[a] = specs.k[a]
-        elif specs.kind[a] == PT_K:
-            most[a], least[a] = count, rounded(specs.threshold[a])
-    return most, least
-
-
 @kernel
 def walk_together(
     specs: Specs, records: RankedRecords, weights: Weights, walk: Walk, remaining: int
@@ -146,10 +112,17 @@ def walk_together(
     """
     count = len(records.chance)
     free = first_rule(records.rule)
-    most, least = _sizes(specs, count)
-    remaining = _walk_independent(specs, records, free, most, least, weights, walk, remaining)
-    if remaining > 0 and free < min(count, IN_ORDER):
-        remaining = _walk_in_order(specs, records, free, most, least, weights, walk, remaining)
+    most, least = np.zeros(len(specs.k), np.int64), np.full(len(specs.k), -1.0)
+    for a in range(len(most)):
+        if specs.kind[a] == PK_TOPK:
+            most[a] = specs.k[a]
+        elif specs.kind[a] == PT_K:
+            most[a], least[a] = count, rounded(specs.threshold[a])
+    negative = np.empty(len(walk.best))
+    for i in range(len(negative)):
+        negative[i] = -rounded(records.chance[i])
+    order = ascending(negative)
+    remaining = _walk(specs, records, free, order, most, least, weights, walk, remaining)
     if free < count and count > IN_ORDER:
         return remaining
     for o in range(remaining):
@@ -157,7 +130,7 @@ def walk_together(
         _note_leaders(a, specs, weights, walk)
         if count < specs.k[a]:
             _copy(records.chance, free, weights.value, a * count)
-            begin(walk.tops, a, most[a], least[a], weights.value, a * count)
+            begin(walk.tops, a, most[a], least[a], order, count, weights.value)
     return 0
 
 
@@ -168,81 +141,136 @@ def _copy(source: Floats, count: int, target: Floats, start: int) -> None:
 
 
 @kernel
-def _walk_independent(
-    specs: Specs, records: RankedRecords, free: int, most: Ints, least: Floats, weights: Weights,
-    walk: Walk, remaining: int,
+def _walk(
+    specs: Specs, records: RankedRecords, free: int, order: Ints, most: Ints, least: Floats,
+    weights: Weights, walk: Walk, remaining: int,
 ) -> int:  # fmt: skip
-    """Walk through the records before the first rule; return how many queries are open then.
+    """Walk through the records, from ``free`` on with rules and then no farther than ``IN_ORDER``;
+    return how many queries are open at the end.
 
-    A query waits until it has seen k - 1 records, since till then the value of each is its
-    probability. Sums do not wait.
+    As long as there are no rules, a query waits until it has seen k - 1 records, since till then
+    the value of each is its probability. Sums do not wait. ``order`` is that of the first records
+    by their probabilities. A top has at most ``most`` records (0: the query has none), with rounded
+    values of at least ``least``.
     """
     kind, k = specs.kind, specs.k
-    chance, depth, value = records.chance, weights.depth, weights.value
+    chance, rule, _ = records
+    depth, overfull, value = weights.depth, weights.overfull, weights.value
     pending, tops, groups, at_last, best, leader = walk
+    key, record, later_key, later_record, size, later = tops
     queries, width, count = len(kind), len(best), len(chance)
     exactly = np.zeros(width + 1)
     exactly[width - 1] = 1.0
     fewer, summed_at = np.ones(queries), np.ones(queries)  # see ``independent.walk_independent``
-    rest, weighed_at = np.empty(queries), np.empty(queries)
-    last, peaks = np.zeros(queries), np.empty(width)
-    from_record = np.empty(remaining, np.int64)
-    for o in range(remaining):
-        a = pending[o]
-        rest[a] = weighed_at[a] = float(k[a])
-        from_record[o] = 0 if kind[a] == SUMS else k[a] - 1
-    order = ascending(from_record)
-    waiting = np.empty(remaining, np.int64)
-    for o in range(remaining):
-        waiting[o] = pending[order[o]]
+    rest, weighed_at, in_top = np.empty(queries), np.empty(queries), np.empty(queries)
+    last, peak, peaks = np.zeros(queries), np.empty(queries), np.empty(width)
+    waiting = _by_beginning(specs, walk, remaining)
+    units = broken = distinct = begun = active = 0
+    some = count if free == count else max(free, min(count, IN_ORDER))
+    rows, unit_rule, unit_mass = no_units(some if free < some else 0, width)
+    below, short = np.zeros(width + 1), np.zeros(width + 1)
     ranks = _ranks_wanted(specs, walk, remaining)
-    begun = active = distinct = 0
-    for i in range(free):
+    for i in range(some):
         p = chance[i]
-        if i < width:
-            enter_first(tops, queries, width, rounded(p), i)
-        if ranks > 0:
-            compete(p, exactly, min(i + 1, ranks), i, best, leader)
-        while begun < len(waiting) and from_record[order[begun]] <= i:
-            a = waiting[begun]
-            _copy(chance, i + 1, value, a * count)
-            begin(tops, a, most[a], least[a], value, a * count)
-            pending[active] = a
-            active += 1
-            begun += 1
-        for o in range(active):
-            a = pending[o]
-            last[a] = p * exactly[width - k[a]] if i >= k[a] - 1 else 0.0
-        include(exactly, p)
-        if ranks > 0:
-            peak = 0.0
-            for j in range(ranks):
-                peak = max(peak, exactly[width - 1 - j])
-                peaks[j] = peak
         if len(groups.number) > 0:
             distinct = max(distinct, groups.number[i] + 1)
+        while begun < remaining and (
+            i >= free or kind[waiting[begun]] == SUMS or k[waiting[begun]] - 1 <= i
+        ):
+            pending[active] = waiting[begun]
+            active += 1
+            begun += 1
+        if i < free:
+            if ranks > 0:
+                compete(p, exactly, min(i + 1, ranks), i, best, leader)
+            for o in range(active):
+                a = pending[o]
+                last[a] = p * exactly[width - k[a]] if i >= k[a] - 1 else 0.0
+            include(exactly, p)
+            top = 0.0
+            for j in range(ranks):
+                top = max(top, exactly[width - 1 - j])
+                peaks[j] = top
+            for o in range(active):
+                a = pending[o]
+                in_top[a] = p * fewer[a]
+                fewer[a] -= last[a]
+                if fewer[a] < 0.5 * summed_at[a]:
+                    fewer[a] = summed_at[a] = total_from(exactly, width - k[a])
+                peak[a] = fewer[a]
+                if kind[a] == U_KRANKS:
+                    peak[a] = peaks[min(k[a], width) - 1]
+                elif kind[a] == SUMS:
+                    rest[a] = (rest[a] if i > 0 else float(k[a])) - in_top[a]
+                    if rest[a] < 0.5 * (weighed_at[a] if i > 0 else float(k[a])):
+                        rest[a] = weighed_at[a] = missing_of_top(exactly, k[a])
+        else:
+            for before in range(0 if i == free else i, i + 1):
+                units, mass = leave_out_rule(rule[before], units, unit_rule, unit_mass, rows)
+                others, together = rows[units], mass + chance[before]
+                unit_rule[units], unit_mass[units] = rule[before], together
+                include_into(others, rows[units + 1], min(together, 1.0))
+                units += 1
+            s = min(together, 1.0)
+            if together > 1.0 + TOLERANCE:
+                broken = 1
+            if ranks > 0:
+                compete(p, others, ranks, i, best, leader)
+            for j in range(width):
+                below[j + 1] = below[j] + others[width - 1 - j]
+                short[j + 1] = short[j] + below[j + 1]
+            for o in range(active):
+                a = pending[o]
+                at_k, below_k, rest[a] = 0.0, below[width], 0.0
+                if k[a] <= width:
+                    at_k, below_k = others[width - k[a]], below[k[a] - 1]
+                    rest[a] = (1.0 - s) * short[k[a]] + s * short[k[a] - 1]
+                in_top[a], last[a] = p * (below_k + at_k), p * at_k
+                fewer[a] = peak[a] = below_k + (1.0 - s) * at_k
+                overfull[a] = broken
         kept = 0
         for o in range(active):
             a = pending[o]
-            in_top = p * fewer[a]
-            value[a * count + i] = in_top
-            fewer[a] -= last[a]
-            if fewer[a] < 0.5 * summed_at[a]:
-                fewer[a] = summed_at[a] = total_from(exactly, width - k[a])
-            peak = fewer[a]
-            if kind[a] == U_KRANKS:
-                peak = peaks[min(k[a], width) - 1]
-            elif kind[a] == SUMS:
-                rest[a] -= in_top
-                if rest[a] < 0.5 * weighed_at[a]:
-                    rest[a] = weighed_at[a] = missing_of_top(exactly, k[a])
-            elif most[a] > 0 and i >= k[a] and rounded(in_top) >= least[a]:
-                enter(tops, a, most[a], rounded(in_top), i)
-            at_last[a] = max(at_last[a], last[a])
-            if i >= k[a] - 1 and _closes(
-                kind[a], k[a], least[a], last_key(tops, a), fewer[a], rest[a],
-                at_last[a], peak, distinct,
-            ):  # fmt: skip
+            value[a * count + i] = in_top[a]
+            closed = False
+            if i >= k[a] - 1:
+                first = a * count
+                entering = rounded(in_top[a])
+                if i == k[a] - 1:
+                    _copy(chance, min(free, i + 1), value, first)
+                    begin(tops, a, most[a], least[a], order, i + 1, value)
+                elif most[a] > 0 and entering >= least[a]:
+                    # Inline: a call would take longer than what it does.
+                    enters = size[a] + later[a] < most[a]
+                    if not enters and entering > least_of(key, later_key, first, size[a], later[a]):
+                        enters = True
+                        if size[a] == 0 or (
+                            later[a] > 0
+                            and later_key[first + later[a] - 1] <= key[first + size[a] - 1]
+                        ):
+                            later[a] -= 1
+                        else:
+                            size[a] -= 1
+                    if enters:
+                        place = first + later[a]
+                        while place > first and later_key[place - 1] < entering:
+                            later_key[place] = later_key[place - 1]
+                            later_record[place] = later_record[place - 1]
+                            place -= 1
+                        later_key[place], later_record[place] = entering, i
+                        later[a] += 1
+                # This is ``closing.closes``.
+                if kind[a] == PK_TOPK:
+                    kth = least_of(key, later_key, first, size[a], later[a])
+                    closed = kth >= rounded(fewer[a])
+                elif kind[a] == PT_K:
+                    closed = rounded(fewer[a]) < least[a]
+                elif kind[a] == SUMS:
+                    closed = distinct >= k[a] and rest[a] <= NEGLIGIBLE
+                else:
+                    at_last[a] = max(at_last[a], last[a])
+                    closed = rounded(at_last[a]) >= rounded(peak[a])
+            if closed:
                 depth[a] = i + 1
                 _note_leaders(a, specs, weights, walk)
             else:
@@ -250,85 +278,27 @@ def _walk_independent(
                 kept += 1
         if kept < active:
             active = kept
-            for w in range(begun, len(waiting)):  # those that wait still look for the best of ranks
-                pending[kept + w - begun] = waiting[w]
-            ranks = _ranks_wanted(specs, walk, active + len(waiting) - begun)
-        if active == 0 and begun == len(waiting):
+            for w in range(begun, remaining):  # those that wait still look for the best of ranks
+                pending[active + w - begun] = waiting[w]
+            ranks = _ranks_wanted(specs, walk, active + remaining - begun)
+        if active == 0 and begun == remaining:
             return 0
-    for w in range(begun, len(waiting)):
+    for w in range(begun, remaining):
         pending[active + w - begun] = waiting[w]
-    return active + len(waiting) - begun
+    return active + remaining - begun
 
 
 @kernel
-def _walk_in_order(
-    specs: Specs, records: RankedRecords, free: int, most: Ints, least: Floats, weights: Weights,
-    walk: Walk, remaining: int,
-) -> int:  # fmt: skip
-    """Go on with rules, from record ``free`` on; return how many queries are open at the end."""
-    kind, k = specs.kind, specs.k
-    chance, rule, _ = records
-    depth, overfull, value = weights.depth, weights.overfull, weights.value
-    pending, tops, groups, at_last, best, leader = walk
-    count, width = len(chance), len(best)
-    some = min(count, IN_ORDER)
-    exactly, unit_rule, unit_mass = no_units(some, width)
-    below, short = np.zeros(width + 1), np.zeros(width + 1)
-    units = broken = distinct = 0
-    ranks = _ranks_wanted(specs, walk, remaining)
-    for i in range(some):
-        p = chance[i]
-        units, mass = leave_out_rule(rule[i], units, unit_rule, unit_mass, exactly)
-        others = exactly[units]
-        s = min(mass + p, 1.0)
-        unit_rule[units], unit_mass[units] = rule[i], mass + p
-        include_into(others, exactly[units + 1], s)
-        units += 1
-        if len(groups.number) > 0:
-            distinct = max(distinct, groups.number[i] + 1)
-        if i < free:
-            continue
-        if i < width:
-            enter_first(tops, len(kind), width, rounded(p), i)
-        if mass + p > 1.0 + TOLERANCE:
-            broken = 1
-        if ranks > 0:
-            compete(p, others, ranks, i, best, leader)
-        for j in range(width):
-            below[j + 1] = below[j] + others[width - 1 - j]
-            short[j + 1] = short[j] + below[j + 1]
-        kept = 0
-        for o in range(remaining):
-            a = pending[o]
-            last, below_last, rest = 0.0, below[width], 0.0
-            if k[a] <= width:
-                last, below_last = others[width - k[a]], below[k[a] - 1]
-                rest = (1.0 - s) * short[k[a]] + s * short[k[a] - 1]
-            in_top = p * (below_last + last)
-            value[a * count + i] = in_top
-            fewer = below_last + (1.0 - s) * last
-            overfull[a] = broken
-            if i == k[a] - 1:
-                _copy(chance, free, value, a * count)
-                begin(tops, a, most[a], least[a], value, a * count)
-            elif most[a] > 0 and i >= k[a] and rounded(in_top) >= least[a]:
-                enter(tops, a, most[a], rounded(in_top), i)
-            at_last[a] = max(at_last[a], p * last)
-            if i >= k[a] - 1 and _closes(
-                kind[a], k[a], least[a], last_key(tops, a), fewer, rest, at_last[a],
-                fewer, distinct,
-            ):  # fmt: skip
-                depth[a] = i + 1
-                _note_leaders(a, specs, weights, walk)
-            else:
-                pending[kept] = a
-                kept += 1
-        if kept < remaining:
-            remaining = kept
-            ranks = _ranks_wanted(specs, walk, remaining)
-        if remaining == 0:
-            break
-    return remaining
+def _by_beginning(specs: Specs, walk: Walk, remaining: int) -> Ints:
+    """Return the queries in the order in which they begin to look at records: sums, then by k."""
+    first, waiting = np.empty(remaining, np.int64), np.empty(remaining, np.int64)
+    for o in range(remaining):
+        a = walk.pending[o]
+        first[o] = 0 if specs.kind[a] == SUMS else specs.k[a]
+    order = ascending(first)
+    for o in range(remaining):
+        waiting[o] = walk.pending[order[o]]
+    return waiting
 
 
 @borrowing_kernel

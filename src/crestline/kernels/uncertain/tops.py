@@ -2,10 +2,11 @@
 
 A *top* is a list of records by their rounded values, the largest first; ties go to the record that
 ranks higher. As long as fewer than k records exist, the value of a record is its own probability.
-So one top, that of probabilities, gives each query its first k records in order. Of every further
-record it is clear at once whether it enters the top, and which one it drives out: the last of the
-first records, or the last of those that came later, which are a list of their own. When a query
-closes, both together are the answer: there is no heap, and nothing is sorted at the end.
+So the order of probabilities, which all queries have in common, gives each its first k records in
+order. Of every further record it is clear at once whether it enters the top, and which one it
+drives out: the last of the first records, or the last of those that came later, which are a list of
+their own. When a query closes, both together are the answer: there is no heap, and nothing is
+sorted at the end.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from crestline.types import Floats, Ints
 
 
 class Tops(NamedTuple):
-    """Tops one after the other, each with the same room; the last is that of probabilities."""
+    """Tops one after the other, each with the same room."""
 
     #: The records that a top began with.
     key: Floats
@@ -45,85 +46,59 @@ class Groups(NamedTuple):
 
 @kernel
 def no_tops(count: int, room: int) -> Tops:
-    """Return so many empty tops, and the one of probabilities."""
-    total = (count + 1) * room
-    size, later = np.zeros(count + 1, np.int64), np.zeros(count + 1, np.int64)
-    return Tops(
-        np.empty(total), np.empty(total, np.int64), np.empty(total), np.empty(total, np.int64),
-        size, later,
-    )  # fmt: skip
+    """Return so many empty tops."""
+    size, later = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    key, record = np.empty(count * room), np.empty(count * room, np.int64)
+    return Tops(key, record, np.empty(count * room), np.empty(count * room, np.int64), size, later)
 
 
 @borrowing_kernel
-def _put(keys: Floats, records: Ints, first: int, size: int, key: float, record: int) -> None:
-    """Put a record in its place among ``size`` others from ``first`` on; there must be room."""
-    place = first + size
-    while place > first and (
-        keys[place - 1] < key or (keys[place - 1] == key and records[place - 1] > record)
-    ):
-        keys[place], records[place] = keys[place - 1], records[place - 1]
-        place -= 1
-    keys[place], records[place] = key, record
-
-
-@borrowing_kernel
-def enter_first(tops: Tops, top: int, most: int, key: float, record: int) -> None:
-    """Put a record among the first ones, if it is one of the ``most`` best so far."""
+def enter(tops: Tops, top: int, most: int, key: float, record: int) -> None:
+    """Put a record among those that a top began with, if it is one of the ``most`` best so far."""
     size, first = tops.size[top], top * (len(tops.key) // len(tops.size))
     if size == most:
         if key <= tops.key[first + most - 1]:
             return
         size -= 1
-    _put(tops.key, tops.record, first, size, key, record)
+    place = first + size
+    while place > first and (
+        tops.key[place - 1] < key
+        or (tops.key[place - 1] == key and tops.record[place - 1] > record)
+    ):
+        tops.key[place], tops.record[place] = tops.key[place - 1], tops.record[place - 1]
+        place -= 1
+    tops.key[place], tops.record[place] = key, record
     tops.size[top] = size + 1
 
 
 @borrowing_kernel
-def last_key(tops: Tops, top: int) -> float:
-    """Return the least value in a top; infinity, if it is empty."""
-    first = top * (len(tops.key) // len(tops.size))
-    least = np.inf
-    if tops.size[top] > 0:
-        least = tops.key[first + tops.size[top] - 1]
-    if tops.later[top] > 0:
-        least = min(least, tops.later_key[first + tops.later[top] - 1])
-    return least
+def begin(
+    tops: Tops, top: int, most: int, least: float, order: Ints, seen: int, value: Floats
+) -> None:
+    """Fill a top with those of the first ``seen`` records whose rounded values are ``least`` or
+    more; the row ``top`` of ``value`` holds the values.
 
-
-@borrowing_kernel
-def enter(tops: Tops, top: int, most: int, key: float, record: int) -> None:
-    """Let a record enter a top of at most so many, behind whose records it ranks."""
-    size, later = tops.size[top], tops.later[top]
-    first = top * (len(tops.key) // len(tops.size))
-    if size + later == most:
-        if key <= last_key(tops, top):
-            return
-        if later > 0 and (
-            size == 0 or tops.later_key[first + later - 1] <= tops.key[first + size - 1]
-        ):
-            later -= 1
-        else:
-            tops.size[top] = size - 1
-    _put(tops.later_key, tops.later_record, first, later, key, record)
-    tops.later[top] = later + 1
-
-
-@borrowing_kernel
-def begin(tops: Tops, top: int, most: int, least: float, value: Floats, start: int) -> None:
-    """Fill a top with the records of the top of probabilities whose rounded values are ``least`` or
-    more; ``value[start + i]`` is that of record i.
-
-    The two orders differ by rounding errors at most, so that this takes one pass.
+    ``order`` is that of probabilities. The two differ by rounding errors at most, so that this
+    takes one pass.
     """
     if most == 0:
         return
-    last = len(tops.size) - 1
-    first = last * (len(tops.key) // len(tops.size))
-    for j in range(tops.size[last]):
-        record = tops.record[first + j]
-        key = rounded(value[start + record])
-        if key >= least:
-            enter_first(tops, top, most, key, record)
+    start = top * (len(value) // len(tops.size))
+    for j in range(len(order)):
+        record = order[j]
+        if record < seen and rounded(value[start + record]) >= least:
+            enter(tops, top, most, rounded(value[start + record]), record)
+
+
+@borrowing_kernel
+def least_of(key: Floats, later_key: Floats, first: int, size: int, later: int) -> float:
+    """Return the least value in a top that begins at ``first``; infinity, if it is empty."""
+    least = np.inf
+    if size > 0:
+        least = key[first + size - 1]
+    if later > 0:
+        least = min(least, later_key[first + later - 1])
+    return least
 
 
 @borrowing_kernel
@@ -176,10 +151,10 @@ def enter_groups(
             count += 1
         weight[number] += value[i]
     for number in range(count):
-        enter_first(tops, top, most, rounded(weight[number]), groups.first[number])
+        enter(tops, top, most, rounded(weight[number]), groups.first[number])
 
 
 __all__ = [
-    "Groups", "Tops", "begin", "enter", "enter_first", "enter_groups", "last_key", "no_tops",
-    "number_groups", "write_top",
+    "Groups", "Tops", "begin", "enter", "enter_groups", "least_of", "no_tops", "number_groups",
+    "write_top",
 ]  # fmt: skip
