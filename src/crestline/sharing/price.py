@@ -33,9 +33,9 @@ from crestline.sharing.unshared import unshared
 
 #: A computation for several queries, for one query, and a result with its rows: nanoseconds, then
 #: those for each k, then those for each k * k.
-TOGETHER = (3_000.0, 80.0, 0.6)
-ALONE = (3_000.0, 150.0, 1.0)
-RESULT = (500.0, 100.0, 0.1)
+TOGETHER = (5_000.0, 40.0, 0.3)
+ALONE = (3_000.0, 50.0, 0.3)
+RESULT = (500.0, 190.0, 0.1)
 #: The most computations that are looked at to find out how many fall on one moment.
 _MOST = 20_000
 
