@@ -75,7 +75,7 @@ def test_a_newcomer_of_short_frequency() -> None:
 
 
 def test_one_that_was_removed_is_left_out_at_once() -> None:
-    schedule = Schedule("DP", [A, B])
+    schedule = Schedule("GREEDY", [A, B])
     schedule.remove("b", 9)
     # Nobody asks for 5 any more: what is left of the execution at 12 is a's.
     assert served(schedule.executions(9, 16)) == [
@@ -85,7 +85,7 @@ def test_one_that_was_removed_is_left_out_at_once() -> None:
         (16, 3, "a"),
     ]
     assert schedule.demands == (A,)
-    schedule = Schedule("DP", [A, B])
+    schedule = Schedule("GREEDY", [A, B])
     schedule.remove("a", 9)
     assert served(schedule.executions(9, 22)) == [(12, 5, "b"), (17, 5, "b"), (22, 5, "b")]
     # What was before is told as it was.
@@ -93,7 +93,7 @@ def test_one_that_was_removed_is_left_out_at_once() -> None:
 
 
 def test_several_changes_go_into_one_new_plan() -> None:
-    schedule = Schedule("DP", [A, B])
+    schedule = Schedule("GREEDY", [A, B])
     schedule.add(Demand("c", 4, 1), begin=8)
     schedule.add(Demand("d", 4, 2), begin=9)
     schedule.remove("a", 10)

@@ -93,10 +93,12 @@ def followed(plan: ExecutionPlan, demands: Sequence[Demand]) -> ExecutionPlan:
     they are.
 
     >>> from crestline.sharing.dp import dp
-    >>> demands = [Demand("a", 2, 50), Demand("b", 5, 60)]
-    >>> (cycle,) = followed(dp(demands), demands).cycles
-    >>> [(execution.at, execution.members) for execution in cycle.executions][:3]
-    [(2, ('a',)), (4, ('a', 'b')), (6, ('a',))]
+    >>> demands = [Demand("a", 2, 50), Demand("b", 3, 51), Demand("c", 7, 52)]
+    >>> plan = dp(demands)
+    >>> [(execution.at, execution.members) for execution in plan.cycles[0].executions]
+    [(2, ('a', 'b')), (4, ('a', 'b')), (6, ('a', 'b', 'c'))]
+    >>> [(cycle.length, cycle.executions[0].members) for cycle in followed(plan, demands).cycles]
+    [(2, ('a',)), (3, ('b',)), (7, ('c',))]
     """
     if plan.name != "DP" or not demands:
         return eased(plan, demands)
