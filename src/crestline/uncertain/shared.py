@@ -24,9 +24,9 @@ records of n stay where scores come in random order. This is done whenever the l
 since the last time. Where a query has no compact set (EXPECTED_RANK, U_TOPK with rules), the whole
 window is kept.
 
-Not every query has to be asked for that. Let k of the records of D_d have Pr_k >= F_k(D_d), so that
-it closes for PK_TOPK. For each of them F_(k-1)(B) / F_k(B) >= F_(k-1)(D_d) / F_k(D_d), by (L2), and
-so Pr_(k-1) >= F_(k-1)(D_d): D_d closes for k - 1 as well. So of the queries for PK_TOPK the one with
+Not every query has to be asked for that. If D_d closes for PK_TOPK, k of its records have
+Pr_k >= F_k(D_d). For each F_(k-1)(B) / F_k(B) >= F_(k-1)(D_d) / F_k(D_d), by (L2), and so
+Pr_(k-1) >= F_(k-1)(D_d): D_d closes for k - 1 as well. So of the queries for PK_TOPK the one with
 the largest k has the longest compact set. Of sums too, as E(max(0, k - N)) grows with k; and of
 PT_K none is longer than one with no smaller k and no larger threshold, as F_k grows with k.
 
