@@ -2,9 +2,9 @@
 
 Every plan runs the same queries through `crestline.run`. **Cost** is CPU seconds a minute of the
 stream, from the text to the last result row; plans take turns, and the least of several rounds
-counts. **Throughput** is results a CPU second. **Latency** is measured in a session that is given
-the stream second by second: the mean time from the records of a second to its results, and the time
-that 99 of 100 results stay below.
+counts. **Throughput** is results a CPU second, of those that are due. **Latency** is measured in a
+session that is given the stream second by second: the mean time from the records of a second to its
+results, and the time that 99 of 100 results stay below.
 
 k and FREQUENCY are uniform, as in section 10.1 of Chen et al.; streams differ in how many records
 decide a result. `readings`: probabilities are uniform, and about 2 k records decide. `large k`: the
@@ -113,7 +113,8 @@ def measured(case: Case, table: pa.Table, count: int, rounds: int) -> dict[str, 
             times.append(time.process_time() - began)
     for plan, times in spent.items():
         plans[plan]["cpu_s"] = min(times)
-        plans[plan]["throughput"] = plans[plan]["results"] / min(times)
+        # As many are due by every plan; some give more.
+        plans[plan]["throughput"] = plans["NS"]["results"] / min(times)
     return {
         "case": case.name,
         "queries": count,

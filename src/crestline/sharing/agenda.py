@@ -211,8 +211,8 @@ class SharedAgenda:
         full = size > 0
         times, stop = moments.at[full], np.cumsum(size[full])
         if self.schedule.plan_name == "DP":  # what falls on one moment is one execution
-            ends = np.append(times[1:] != times[:-1], True)[: len(times)]
-            times, stop = times[ends], stop[ends]
+            differs = np.append(times[1:] != times[:-1], True)[: len(times)]
+            times, stop = times[differs], stop[differs]
         return Executions(times, np.concatenate(([0], stop)), queries)
 
 

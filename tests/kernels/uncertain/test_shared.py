@@ -106,7 +106,7 @@ def test_queries_of_any_k_and_kind_get_what_they_get_alone(seed: int) -> None:
     records = awkward_records(rng, count)
     kinds = [PK_TOPK, PT_K] if rng.random() < 0.5 else [*KIND.tolist(), PT_K]
     kind = rng.choice(kinds, queries)
-    k = rng.integers(1, int(rng.choice([4, 20, 80])), queries)
+    k = rng.integers(1, int(rng.choice([4, 40, 80])), queries)
     threshold = np.where(kind == PT_K, rng.choice([1.0, 0.5, 1e-3, 0.999], queries), 0.0)
     got = together(kind, k, threshold, *records)
     for a in range(queries):

@@ -33,14 +33,12 @@ from crestline.kernels.uncertain.lists import (
     stay,
     take,
 )
-from crestline.kernels.uncertain.specs import answer_specs, largest_k
+from crestline.kernels.uncertain.specs import WALK_AT_LEAST, answer_specs, largest_k
 from crestline.types import Bools, Floats, Ints
 
 #: Entries of ``meta``: records in the list, records after it was thinned last, answers with a rule
 #: above 1, walks, and the records looked at in them, each times the largest k.
 COUNT, THINNED, OVERFULL, WALKS, WORK = range(5)
-#: Walks look at this number of records at least.
-_WALK_AT_LEAST = 64
 
 
 class SharedQueries(NamedTuple):
@@ -152,7 +150,7 @@ def _mark(
     while True:
         size = min(size, total)
         oldest = key[newest[size - 1]]
-        some = max(_WALK_AT_LEAST, 4 * most)
+        some = max(WALK_AT_LEAST, 4 * most)
         while oldest < before:
             indices = np.empty(min(some, total), np.int64)
             count = position = 0
@@ -353,7 +351,7 @@ def _answer(
     kind, k, threshold = kind[:distinct], k[:distinct], threshold[:distinct]
     most = largest_k(k)
     overfull, number = np.zeros(distinct, np.int64), np.zeros(distinct, np.int64)
-    some = count if kind[0] == EXPECTED_RANK else max(_WALK_AT_LEAST, 4 * most)
+    some = count if kind[0] == EXPECTED_RANK else max(WALK_AT_LEAST, 4 * most)
     while True:
         indices = np.empty(min(some, count), np.int64)
         seen = position = 0

@@ -3,7 +3,8 @@
 The walk is that of ``kernels.uncertain.shared_walk``. U_TOPK and EXPECTED_RANK have no use for it:
 the former is weighed for each query alone, the latter once for all. Where there are rules, a query
 that needs more than the first ``IN_ORDER`` records is weighed alone too: behind these, the last
-bits of a value depend on where a query closes. And so is a query that comes alone.
+bits of a value depend on where a query closes. So are queries that a common walk would not serve
+faster, one that comes alone among them.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from crestline.kernels.jit.pointer import FLOATS, INT, INTS, Pointed
-from crestline.kernels.jit.tiers import kernel
+from crestline.kernels.jit.tiers import borrowing_kernel, kernel
 from crestline.kernels.uncertain.closing import (
     EXPECTED_RANK,
     PK_TOPK,
@@ -19,6 +20,7 @@ from crestline.kernels.uncertain.closing import (
     SUMS,
     U_TOPK,
 )
+from crestline.kernels.uncertain.exclusive import first_rule
 from crestline.kernels.uncertain.shared_walk import (
     RankedRecords,
     Specs,
@@ -29,6 +31,12 @@ from crestline.kernels.uncertain.shared_walk import (
 from crestline.kernels.uncertain.tops import enter_groups, no_tops, number_groups, write_top
 from crestline.kernels.uncertain.worlds import pick, weigh
 from crestline.types import Floats, Ints
+
+#: Walks look at this number of records at least.
+WALK_AT_LEAST = 64
+#: One walk is shared where it saves others whose k add up to this; the more above a large k, as
+#: each record that enters a long top moves many others.
+_WORTHWHILE, _LARGE_K = 50, 200
 
 
 @kernel
@@ -54,6 +62,24 @@ def _weigh_alone(
     )  # fmt: skip
 
 
+@borrowing_kernel
+def _share(specs: Specs, records: RankedRecords) -> bool:
+    """Whether one walk for all queries takes less time than one for each.
+
+    The walk of the largest k is the longest; what counts is how many further ones it saves. With
+    rules, and where 4 k records have not been enough, walks are so long that it always does.
+    """
+    most = total = 0
+    for a in range(len(specs.k)):
+        most, total = max(most, specs.k[a]), total + specs.k[a]
+    if len(specs.k) == 1:
+        return False
+    if len(records.chance) > max(WALK_AT_LEAST, 4 * most):
+        return True
+    saved = total - most >= _WORTHWHILE + 2 * max(0, most - _LARGE_K)
+    return bool(saved or first_rule(records.rule) < len(records.rule))
+
+
 @kernel
 def _weigh_specs(
     weigh_address: int, specs: Specs, records: RankedRecords, weights: Weights, walked: Ints
@@ -64,9 +90,10 @@ def _weigh_specs(
     queries = len(kind)
     together, pending = 0, np.empty(queries, np.int64)
     most, sums = 0, False
+    alone = not _share(specs, records)
     for a in range(queries):
         weights.depth[a], weights.overfull[a] = -1, 0
-        if kind[a] == U_TOPK or queries == 1:
+        if kind[a] == U_TOPK or alone:
             _weigh_alone(weigh_address, a, specs, records, weights)
         else:
             pending[together] = a
@@ -184,4 +211,4 @@ ANSWER_SPECS = Pointed(
 #: ``answer_specs(address, ...)`` in kernels, with ``ANSWER_SPECS.address()``.
 answer_specs = ANSWER_SPECS.call
 
-__all__ = ["ANSWER_SPECS", "answer_specs", "largest_k"]
+__all__ = ["ANSWER_SPECS", "WALK_AT_LEAST", "answer_specs", "largest_k"]
