@@ -152,7 +152,7 @@ def run(*, quick: bool, say: Say) -> list[dict[str, Any]]:
     found = []
     for case in CASES:
         if quick:
-            case = Case(case.name, (2, 20), 120, case.queries[:1])
+            case = Case(case.name, (2, 20), 20, case.queries[:1])
         table = records(case)
         for count in case.queries:
             say(f"plans in the engine: {count} queries, {case.name}")
