@@ -14,6 +14,7 @@ from crestline.planner.shared import Bundle, SharedPlan, arrange, why_alone
 from crestline.planner.timeline import timeline
 from crestline.planner.words import duration, kept_text, per_minute
 from crestline.sharing import PLANS, ExecutionPlan
+from crestline.sharing.price import followed, price
 
 #: With more queries than this, only what they share is described, not each of them.
 _MOST = 12
@@ -57,9 +58,12 @@ def _bundle_facts(bundle: Bundle) -> dict[str, Any] | None:
         entries["costs_a_minute"] = {
             name: float(each.cost * 60_000_000) for name, each in plans.items()
         }
+        entries["engine_us_a_minute"] = {
+            name: round(us, 1) for name, us in _engine_us(plans, shared).items()
+        }
         entries["executions"] = [
             {"at_us": execution.at, "k": execution.k, "queries": list(execution.members)}
-            for cycle in chosen.cycles
+            for cycle in _shown(chosen, shared).cycles
             for execution in cycle.executions
         ]
     return entries
@@ -104,13 +108,35 @@ def _block(bundle: Bundle, queries: Mapping[str, Query], width: int) -> Block:
     )  # fmt: skip
     if chosen.note:
         lines.append(("", chosen.note))
-    lines.append(("answers", "each query at the latest computation that its FREQUENCY allows"))
+    shown = _shown(chosen, shared)
+    own_moments = shown is not chosen
+    lines.append(
+        ("answers", "each query at the multiples of its FREQUENCY; those of one moment are computed"
+                    " together" if own_moments else
+                    "each query at the latest computation that its FREQUENCY allows")
+    )  # fmt: skip
     costs = ", ".join(f"{name} {per_minute(each.cost)}" for name, each in plans.items())
     lines.append(("costs", f"{costs} a minute"))
-    if plans["NS"].cost:
-        saved = 1 - chosen.cost / plans["NS"].cost
-        lines.append(("saves", f"{float(saved):.0%} of what computing each query alone (NS) costs"))
-    return Block(lines, timeline(chosen, width=width, unit=duration))
+    took = _engine_us(plans, shared)
+    lines.append(
+        ("takes", f"about {took[chosen.name]:,.0f} us a minute with its results; each query alone"
+                  f" (NS) {took['NS']:,.0f}")
+    )  # fmt: skip
+    saved = 1 - took[chosen.name] / took["NS"]
+    lines.append(("saves", f"{saved:.0%} of the time of NS"))
+    return Block(lines, timeline(shown, width=width, unit=duration))
+
+
+def _shown(plan: ExecutionPlan, shared: SharedPlan) -> ExecutionPlan:
+    """The plan itself, or the moments of each query where DP leaves them their own."""
+    way = followed(plan, shared.demands)
+    return way if len(way.cycles) > len(plan.cycles) else plan
+
+
+def _engine_us(plans: Mapping[str, ExecutionPlan], shared: SharedPlan) -> dict[str, float]:
+    """What the engine takes to follow each plan, in microseconds per minute of the stream."""
+    demands = shared.demands
+    return {name: 60_000 * price(followed(each, demands), demands) for name, each in plans.items()}
 
 
 def _structure(shared: SharedPlan) -> str:
