@@ -151,3 +151,12 @@ def test_mintopk_is_minimal_when_the_window_is_no_multiple_of_the_slide() -> Non
     run.observe(np.array([1.0, 5.0, 4.0, 0.0]))
     run.advance()
     assert run.window_marks() == [(1, 4, 4), (3, 6, 6)]
+
+
+@given(st.integers(0, 2**32))
+def test_mintopk_in_long_batches_equals_naive(seed: int) -> None:
+    """Long batches of small panes are thinned, and their steps are taken in stretches."""
+    rng = np.random.default_rng(seed)
+    stream = Stream.long(rng)
+    stream.slide = None if stream.slide is None and rng.random() < 0.3 else int(rng.integers(1, 9))
+    assert stream.through(MinTopK) == stream.through(Naive)

@@ -44,33 +44,62 @@ from __future__ import annotations
 
 import numpy as np
 
-from crestline.certain.steps import ListOperator, ranked
-from crestline.core.sentinels import LONG_AGO
+from crestline.certain.steps import ListOperator
+from crestline.core.sentinels import LONG_AGO, NEVER
 from crestline.core.snapshots import Snapshots
-from crestline.kernels.certain.mintopk import advance_mintopk
+from crestline.kernels.certain.mintopk import Lived, advance_mintopk
+from crestline.kernels.certain.thinning import thin
+from crestline.kernels.common.order import is_ascending
 from crestline.operators.partitions import PerPartition
 from crestline.operators.ragged import Ragged
 from crestline.operators.records import Records
-from crestline.types import Bools, Ints
+from crestline.types import Bools, Floats, Ints
+
+#: A batch is thinned if its panes keep this many times k records.
+_MANY = 4
 
 
 class MinTopK(ListOperator):
     """The super-top-k list of each partition; see the module's text."""
 
+    best_first = False
+
     def _storage(self) -> tuple[Ragged, PerPartition]:
-        integers = dict.fromkeys(("tie", "pane", "id", "dominators"), np.int64)
+        integers = dict.fromkeys(("tie", "pane", "id"), np.int64)
         return Ragged(score=np.float64, **integers), PerPartition(done=LONG_AGO, shown=False)
+
+    def choose(
+        self, scores: Floats, times: Ints | None, partitions: Ints | None
+    ) -> tuple[Ints, Ints]:
+        """Also leave out records of many small panes that later panes put out of reach."""
+        kept, panes = super().choose(scores, times, partitions)
+        many = len(kept) >= _MANY * self.k and panes[0] < panes[-1]
+        if not many or self.partitions > 1 or self.panes.on_arrival or not is_ascending(panes):
+            return kept, panes
+        listed = self._kept
+        stays = thin(
+            scores[kept], panes, self.k, self.panes.width, listed["score"], listed["pane"]
+        )
+        return kept[stays], panes[stays]
 
     def _advance(self, arrived: Records, offsets: Ints, until: Ints) -> Snapshots:
         listed = self._kept
-        arrived["dominators"] = np.zeros(len(arrived), np.int64)
         every = listed.joined(arrived)
         start, kept, report = advance_mintopk(
-            self._window, ranked(every), every["dominators"], listed.start, offsets + len(listed),
+            self._window, self._lived(every), listed.start, offsets + len(listed),
             self._own["done"], self._own["shown"], until,
         )  # fmt: skip
         listed.replace(start, **every.take(kept).columns)
         return self._snapshots(report, every)
+
+    def _lived(self, records: Records) -> Lived:
+        """The records with the steps of their first and last windows."""
+        pane, width, slide = records["pane"], self.panes.width, self.panes.slide
+        birth = pane if slide == 1 else pane // slide
+        if self.panes.unbounded:
+            return Lived(records["score"], records["tie"], birth, np.full(len(pane), NEVER))
+        last = pane + width
+        return Lived(records["score"], records["tie"], birth, last if slide == 1 else last // slide)
 
     def window_marks(self, partition: int = 0) -> list[tuple[int, int, int]]:
         """The paper's Figure 5: (id, starting mark, ending mark) for each record, best first.
@@ -105,10 +134,11 @@ class MinTopK(ListOperator):
             assert keys == sorted(keys, reverse=True), ("M1", p, keys)
             panes = listed["pane"][part]
             life = (panes + width) // self.panes.slide
-            counted = [int(np.count_nonzero(life[:i] >= life[i])) for i in range(len(life))]
-            assert counted == listed["dominators"][part].tolist(), ("M2", p, counted)
-            assert all(count < self.k for count in counted), ("M3", p, counted)
-            assert (panes >= self._own["done"][p] - width).all(), ("M4", p, panes)
+            if self.panes.unbounded:
+                life = np.zeros(len(panes), np.int64)
+            dominators = [int(np.count_nonzero(life[:i] >= life[i])) for i in range(len(life))]
+            assert all(count < self.k for count in dominators), ("M2", p, dominators)
+            assert (panes >= self._own["done"][p] - width).all(), ("M3", p, panes)
 
 
 __all__ = ["MinTopK"]
