@@ -91,6 +91,11 @@ def test_what_is_kept() -> None:
         run.observe(scores)
         run.advance()
         assert run.candidates == kept
+    unbounded = MinTopK(k=5, window=None, slide=10)
+    unbounded.observe(falling)
+    unbounded.observe(rising)
+    unbounded.advance()
+    assert unbounded.candidates == 5
     whole = SMA(k=5, window=100, slide=10)
     whole.observe(rising)
     whole.advance()

@@ -96,9 +96,7 @@ def _merge(lists: Lists, head: int, tail: int, count: int, records: Lived) -> in
 
 
 @borrowing_kernel
-def _drop(
-    lists: Lists, tail: int, step: int, newest: int, k: int, lives: Ints
-) -> tuple[int, bool]:
+def _drop(lists: Lists, tail: int, step: int, newest: int, k: int, lives: Ints) -> tuple[int, bool]:
     """Drop the records of ``chain[:tail]`` that do not live until ``step``, and those that k better
     ones outlive or equal. Return the new tail, and whether any had expired.
 
@@ -268,9 +266,12 @@ def _advance_list(
             if due > until:
                 finished = True
                 break
-            if arriving < due and tail - head >= k:
-                if _begin_stretch(lists, head, tail, new, stop, k, records, cursor):
-                    continue
+            if (
+                arriving < due
+                and tail - head >= k
+                and _begin_stretch(lists, head, tail, new, stop, k, records, cursor)
+            ):
+                continue
             step = due
             first = new
             while new < stop and births[new] < step:
@@ -345,9 +346,9 @@ def advance_mintopk(
     """Report every window that ends by ``until[p]`` for each partition p, and slide the lists.
 
     The listed records come first (partition p has ``listed[p] .. listed[p + 1]``, best first), then
-    the new ones (``arrived[p] .. arrived[p + 1]``, by birth). ``done`` (the last window end handled)
-    and ``shown`` (whether the last snapshot held anything) are updated in place; they and ``until``
-    are in panes. Returns the kept records as offsets and indices, and the snapshots.
+    the new ones (``arrived[p] .. arrived[p + 1]``, by birth). ``done`` (the last window end
+    handled) and ``shown`` (whether the last snapshot held anything) are updated in place; ``done``
+    and ``until`` are in panes. Returns the kept records as offsets and indices, and the snapshots.
     """
     partitions, slide = len(listed) - 1, window.slide
     longest, most = 0, 0

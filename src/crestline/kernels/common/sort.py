@@ -68,7 +68,9 @@ def sort_records(
         score, hole = scores[record], i
         while hole > first:
             other = records[hole - 1]
-            if not (score > scores[other] or (score == scores[other] and ties[record] > ties[other])):
+            if not (
+                score > scores[other] or (score == scores[other] and ties[record] > ties[other])
+            ):
                 break
             records[hole] = other
             hole -= 1
@@ -76,9 +78,7 @@ def sort_records(
 
 
 @kernel
-def _spread(
-    records: Ints, low: int, high: int, spare: Ints, place: Ints, scores: Floats
-) -> bool:
+def _spread(records: Ints, low: int, high: int, spare: Ints, place: Ints, scores: Floats) -> bool:
     """Put ``records[low:high]`` into the order of their buckets, as many as there are records;
     ``place`` then holds the end of each. Return False if there is no order of buckets."""
     count = high - low
@@ -105,9 +105,7 @@ def _spread(
 
 
 @kernel
-def _merge(
-    records: Ints, low: int, high: int, spare: Ints, scores: Floats, ties: Ints
-) -> None:
+def _merge(records: Ints, low: int, high: int, spare: Ints, scores: Floats, ties: Ints) -> None:
     """Sort ``records[low:high]`` by merging."""
     count, width = high - low, 1
     while width < count:
