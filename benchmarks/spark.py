@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks import spark_files
+from benchmarks import spark_files, spark_frames
 from benchmarks.measure import Say, goal, machine
 from benchmarks.spark_files import Sizes
 from benchmarks.spark_growth import SOME, asking, growth
@@ -62,7 +62,7 @@ CHECKED = {"rows": 20_000, "rate": 100, "symbols": 50, "files": 20}
 HARDLY = 0.8
 #: At most three times reading only, and at least so many times as fast as panes first.
 OF_READING, TIMES_PANES = 1 / 3, 1.5
-SECTIONS = ("files", "cases", "stages", "growth", "batch")
+SECTIONS = ("files", "frames", "cases", "stages", "growth", "batch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +131,10 @@ def run(
     if "files" in sections:
         result["files"] = spark_files.files(session, spark_files.QUICK if quick else Sizes(), say)
         result["goals"] = result["files"]["goals"]
+    if "frames" in sections:
+        sizes = spark_frames.QUICK if quick else spark_frames.Sizes()
+        result["frames"] = spark_frames.frames(session, sizes, say)
+        result["goals"] = [*result.get("goals", ()), *result["frames"]["goals"]]
     if "cases" in sections:
         agreed = {case.name: _compare(case, checked, session, say) for case in cases}
         if not quick:

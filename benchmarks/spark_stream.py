@@ -82,16 +82,20 @@ def measure(
     batches: int | None = None,
     patience: float = PATIENCE,
     look: Callable[[str], Any] | None = None,
+    each: Callable[[str], Callable[[DataFrame, int], None]] | None = None,
 ) -> dict[str, Any]:
     """Run a plan over all micro-batches, or the first `batches`, and tell their times.
 
-    `look` is given the checkpoint at the end.
+    `look` is given the checkpoint at the end. `each` makes what takes the micro-batches by
+    `foreachBatch`; it is given an empty folder.
     """
     with (
         tempfile.TemporaryDirectory(prefix="crestline-bench-") as checkpoint,
         setting(stream.session, {"spark.sql.streaming.noDataMicroBatches.enabled": "false"}),
     ):
         writer = plan(stream.frame(batches)).writeStream.format("noop")
+        if each is not None:
+            writer = writer.foreachBatch(each(f"{checkpoint}/ours"))
         began = time.perf_counter()
         query = writer.option("checkpointLocation", checkpoint).trigger(availableNow=True).start()
         finished = _wait(query, patience)

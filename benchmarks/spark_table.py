@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmarks import spark_files
+from benchmarks import spark_files, spark_frames
 from benchmarks.measure import columns, goal_lines, machine_line, short
 
 
@@ -22,6 +22,8 @@ def table(result: dict[str, Any]) -> str:
     ]
     if "files" in result:
         parts.append(spark_files.table(result["files"]))
+    if "frames" in result:
+        parts.append(spark_frames.table(result["frames"]))
     parts += [_case_table(case) for case in result.get("cases", ())]
     if "goals" in result:
         parts.append(goal_lines(result["goals"]))

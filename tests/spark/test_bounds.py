@@ -248,11 +248,30 @@ def test_what_is_decided(spark: Any, case: str, caplog: pytest.LogCaptureFixture
     with caplog.at_level(logging.INFO, logger="crestline.spark"):
         topk(frame, text)
     (message,) = caplog.messages
+    plan = crestline.spark.explain(frame, text)
+    assert (plan.pruned, plan.pruning) == (reason is None, message)
+    assert str(plan).endswith(f"pruning   {message}")
     if reason is None:
         assert message == "rows are pruned inside the JVM, by the best of 8 groups a pane"
     else:
         assert message.startswith("rows are not pruned inside the JVM: ")
         assert re.search(reason, message), message
+
+
+def test_explain_tells_what_the_arguments_ask_for(spark: Any) -> None:
+    frame = spark.sql(LARGE)
+    by_group = BEST.replace("ORDER", "PARTITION BY g ORDER")
+    asked = crestline.spark.explain(frame, by_group, buckets=3, prune=False)
+    assert (asked.algorithm, asked.streaming, asked.buckets) == ("MINTOPK", False, 3)
+    assert asked.pruning == "rows are not pruned inside the JVM: prune=False asks for it"
+    assert "on Spark  a batch, 3 pieces of state" in repr(asked)
+    assert "3 pieces of state" in asked._repr_html_()
+    stream = spark.readStream.format("rate").load().selectExpr("timestamp AS ts", "value AS x")
+    streamed = crestline.spark.explain(stream, BEST)
+    assert (streamed.streaming, streamed.buckets, streamed.pruned) == (True, 1, False)
+    assert streamed.pruning.endswith("a stream is read once")
+    with pytest.raises(PlanError, match="prune=True, but .* a stream is read once"):
+        crestline.spark.explain(stream, BEST, prune=True)
 
 
 def test_a_cached_frame_is_cheap_however_it_was_computed(spark: Any) -> None:

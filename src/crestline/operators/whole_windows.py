@@ -139,17 +139,19 @@ class WholeWindows(ABC):
         needed = np.zeros(len(positions), np.bool_)
         for p in np.unique(self.records["partition"]).tolist():
             members = np.flatnonzero(self.records["partition"] == p)
+            members = members[np.argsort(positions[members], kind="stable")]
+            in_order = positions[members]
             limit = to if self.timed and to is not None else self.counts.get(p, 0)
-            for end in self._due(np.unique(positions[members]), p, limit):
-                low, high = self.ends.bounds(end)
-                inside = members[(positions[members] >= low) & (positions[members] < high)]
+            for end in self._due(np.unique(in_order), p, limit):
+                first, last = np.searchsorted(in_order, self.ends.bounds(end))
+                inside = members[first:last]
                 if len(inside) or (self.only_changes and self.shown.get(p)):
                     answers.append(self._answer(inside))
                     self.shown[p] = len(answers[-1][0]) > 0
                     partitions.append(p)
                     ends.append(end)
             self.done[p] = limit
-            needed[members] = positions[members] >= self._needed_from(limit)
+            needed[members] = in_order >= self._needed_from(limit)
         snapshots = self._snapshots(partitions, ends, answers)
         self.latest.update({p: ids for p, _, ids, _ in snapshots})
         self.records = {name: values[needed] for name, values in self.records.items()}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from crestline.language import Query
 from crestline.planner.explain_sharing import blocks, facts_by_query
-from crestline.planner.facts import QueryFacts
+from crestline.planner.facts import Block, QueryFacts
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -22,9 +22,13 @@ class Explanation(QueryFacts):
     #: The facts of each query.
     by_query: Mapping[str, QueryFacts]
 
+    def blocks(self, width: int = 78) -> list[Block]:
+        """What is told, part by part; drawings are up to ``width`` characters wide."""
+        return blocks(self.queries, width)
+
     def to_text(self, width: int = 78) -> str:
         """What ``crestline explain`` prints; drawings are up to ``width`` characters wide."""
-        return "\n\n".join(map(str, blocks(self.queries, width)))
+        return "\n\n".join(map(str, self.blocks(width)))
 
     def __str__(self) -> str:
         return self.to_text()
@@ -32,7 +36,7 @@ class Explanation(QueryFacts):
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return f"<div>{'<br>'.join(block.html() for block in blocks(self.queries, 78))}</div>"
+        return f"<div>{'<br>'.join(block.html() for block in self.blocks())}</div>"
 
 
 def explain(queries: Mapping[str, Query]) -> Explanation:

@@ -198,7 +198,7 @@ class Bundle:
     @classmethod
     def of(cls, queries: Mapping[str, Query]) -> Bundle:
         """These queries, which can be run together."""
-        if len(queries) > 1 or any(query.frequency is not None for query in queries.values()):
+        if _needs_sharing(queries):
             return cls.shared(queries)
         return cls(queries, plan(next(iter(queries.values()))))
 
@@ -211,11 +211,20 @@ class Bundle:
 def arrange(queries: Mapping[str, Query]) -> list[Bundle]:
     """Return the queries in bundles that share a structure; PlanError if one cannot be run."""
     families: dict[Hashable, dict[str, Query]] = {}
+    alone = {name: plan(query) for name, query in queries.items()}
     for name, query in queries.items():
-        plan(query)
         key = sharing_key(query)
         families.setdefault(("alone", name) if key is None else key, {})[name] = query
-    return [Bundle.of(family) for family in families.values()]
+    return [
+        Bundle.shared(family)
+        if _needs_sharing(family)
+        else Bundle(family, alone[next(iter(family))])
+        for family in families.values()
+    ]
+
+
+def _needs_sharing(queries: Mapping[str, Query]) -> bool:
+    return len(queries) > 1 or any(query.frequency is not None for query in queries.values())
 
 
 def sharing_key(query: Query) -> Hashable | None:

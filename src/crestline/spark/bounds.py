@@ -50,14 +50,20 @@ class Bounds:
     #: The score as a double: larger is better.
     score: str
     partition: tuple[str, ...]
+    #: Whether all rows of a pane have the same time.
+    one_time: bool = False
 
     @property
     def groups(self) -> int:
         """Over how many groups the rows of a pane are spread."""
         return _GROUPS_PER_RANK * self.k
 
-    def pruned(self, frame: DataFrame) -> DataFrame:
-        """The frame without rows that are below the bound of their pane."""
+    def pruned(self, frame: DataFrame, *, keep_latest: bool = False) -> DataFrame:
+        """The frame without rows that are below the bound of their pane.
+
+        ``keep_latest`` keeps the rows of the largest time of each pane too: of a micro-batch, they
+        say how far time has come.
+        """
         from pyspark.sql import functions as F
 
         bounds = self._bounds(frame)
@@ -65,10 +71,13 @@ class Bounds:
         for number, column in enumerate(self.partition):
             same = same & F.col(column).eqNullSafe(F.col(f"p{number}"))
         stays = F.coalesce(F.expr(f"{self.score} >= bound"), F.lit(True))
+        if keep_latest and not self.one_time:
+            stays = stays | F.expr(f"{self.time} >= latest")
         return frame.join(F.broadcast(bounds), same, "left").filter(stays).select(frame.columns)
 
     def _bounds(self, frame: DataFrame) -> DataFrame:
-        """A row for each pane (and partition) with a bound: ``pane``, ``p0``..., ``bound``."""
+        """A row for each pane (and partition) with a bound: ``pane``, ``p0``..., ``bound``,
+        ``latest``. Spark computes the latest time only where it is used."""
         from pyspark.sql import functions as F
 
         cells = ["pane", *(f"p{number}" for number in range(len(self.partition)))]
@@ -78,11 +87,14 @@ class Bounds:
             *partition,
             F.expr(f"pmod(hash({self.time}, {self.score}), {self.groups})").alias("group"),
             F.expr(f"nanvl({self.score}, CAST(NULL AS DOUBLE))").alias("score"),
+            F.expr(self.time).alias("time"),
         )
-        bests = rows.groupBy(*cells, "group").agg(F.max("score").alias("best"))
+        best, latest = F.max("score").alias("best"), F.max("time").alias("latest")
+        bests = rows.groupBy(*cells, "group").agg(best, latest)
         ranked = F.sort_array(F.collect_list("best"), asc=False)
         kth = F.get(ranked, F.lit(self.k - 1)).alias("bound")
-        return bests.groupBy(*cells).agg(kth).filter("pane IS NOT NULL AND bound IS NOT NULL")
+        bounds = bests.groupBy(*cells).agg(kth, F.max("latest").alias("latest"))
+        return bounds.filter("pane IS NOT NULL AND bound IS NOT NULL")
 
 
 def bounds_of(projected: Projected, bundles: list[Bundle]) -> Bounds | str:
@@ -114,7 +126,7 @@ def bounds_of(projected: Projected, bundles: list[Bundle]) -> Bounds | str:
     if dtypes[time] == "date":  # all its rows have one time, so a day is a part of one pane
         pane = f"unix_date({time})"
         micros = f"unix_date({time}) * 86400000000D"
-    return Bounds(query.k, pane, length, micros, score, partition)
+    return Bounds(query.k, pane, length, micros, score, partition, dtypes[time] == "date")
 
 
 def _problem(bundles: list[Bundle]) -> str | None:

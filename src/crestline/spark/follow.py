@@ -1,10 +1,9 @@
 """Following files on Spark: rounds that neither lose nor repeat a row.
 
 A round takes the files that are new. The driver notes their names in the checkpoint, and workers
-read and prune them (``crestline.spark.scans``). What they gather goes to the state of its bucket:
-for a query without partitions the driver merges it, since a single task would do the same later;
-otherwise one task per bucket does. Then the sink gets the results under the number of the round.
-A round that the checkpoint does not know as done is repeated under the same number.
+read and prune them (``crestline.spark.scans``). What they gather goes to the state of its bucket
+(``crestline.spark.rounds``). Then the sink gets the results under the number of the round. A round
+that the checkpoint does not know as done is repeated under the same number.
 """
 
 from __future__ import annotations
@@ -17,25 +16,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
 from crestline.core.errors import CrestlineError
 from crestline.language import Query, in_full
 from crestline.planner import arrange
-from crestline.runtime.encoders.uncertain import refuse_rules_above_one
 from crestline.runtime.queries import stream_of
-from crestline.runtime.roles import Carried
-from crestline.runtime.rounds import Checkpoint, Round, Sink, trigger_seconds
+from crestline.runtime.rounds import Checkpoint, Sink, trigger_seconds
 from crestline.sources.stores import absolute
 from crestline.spark.failures import explained
 from crestline.spark.followed import FollowedInputs
 from crestline.spark.history import Files, History
-from crestline.spark.outcome import read_outcome, refuse_bad
-from crestline.spark.scans import ScanPlan, plan_scan
+from crestline.spark.rounds import read_round, run_round
+from crestline.spark.scans import plan_scan
 from crestline.spark.session import check_running
 from crestline.spark.spread import BUCKETS, spread_by
-from crestline.spark.stages import NumberedPiece, Reading, Step, kept_step
-from crestline.spark.stages.rows import OUTCOME, ddl
+from crestline.spark.stages import Reading, Step
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -127,11 +121,16 @@ class Follow:
         gone = self._inputs.gone(files)
         self.notes += [f"{file} was removed before it was read" for file in gone]
         left = {name: [f for f in names if f not in gone] for name, names in files.items()}
-        pieces = self._inputs.pieces(left)
-        outcome = self._step(self._plan, pieces, history.round)
+        plan, number, pruned = self._plan, history.round, None
+        if pieces := self._inputs.pieces(left):
+            pruned = plan.pruned(self.session, pieces, Reading(keep_rejects=True))
+        step = Step(plan.members, plan.buckets, bounded=False, keep_rejects=True)
+        outcome = run_round(pruned, step, history.states, number)
         if self._stopped.is_set():
             return False
-        self._take(outcome, history.round)
+        self.sink(
+            read_round(outcome, step, self.queries, number, shown=self._shown, strict=self.strict)
+        )
         history.done()
         return True
 
@@ -144,44 +143,6 @@ class Follow:
             [: self.files_per_trigger]
             for name, names in files.items()
         }  # fmt: skip
-
-    def _step(self, plan: ScanPlan, pieces: list[NumberedPiece], number: int) -> pa.Table:
-        """Run a round; return its outcome."""
-        states = self._history.states
-        step = Step(plan.members, plan.buckets, bounded=False, keep_rejects=True)
-        outcome = OUTCOME.empty_table()
-        if pieces:
-            pruned = plan.pruned(self.session, pieces, Reading(keep_rejects=True))
-            if plan.buckets > 1:
-                run = kept_step(step, states, number)
-                outcome = pruned.groupBy("bucket").applyInArrow(run, ddl(OUTCOME)).toArrow()
-            elif payloads := [value.as_py() for value in pruned.toArrow().column("payload")]:
-                batch, state = step(0, states.read(0, number), payloads)
-                states.write(0, number, state)
-                outcome = pa.Table.from_batches([batch])
-        if not outcome.num_rows:  # there was no record, so no bucket had anything to do
-            states.carry(plan.buckets, number)
-        return outcome
-
-    def _take(self, collected: pa.Table, number: int) -> None:
-        outcomes = read_outcome(collected, self._plan.members, self.queries)
-        rejects = pa.concat_tables(
-            [outcome.rejects.drop_columns([Carried.CHUNK]) for outcome in outcomes.values()]
-        )
-        if self.strict:
-            refuse_bad(rejects)
-        for name, outcome in outcomes.items():
-            self._shown[name] = self._shown.get(name, 0) + outcome.rows.num_rows
-        metrics = {
-            name: outcome.metrics(self.queries[name], self._shown[name])
-            for name, outcome in outcomes.items()
-            if outcome.ledger is not None
-        }
-        if self.strict:
-            for name, counts in metrics.items():
-                refuse_rules_above_one(self.queries[name], counts.rules_above_one)
-        rows = {name: outcome.rows for name, outcome in outcomes.items()}
-        self.sink(Round(number, rows, rejects, metrics))
 
     # -- waiting ------------------------------------------------------------------------------
 

@@ -23,15 +23,14 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from crestline.core.errors import PlanError, ShufflePartitionsWarning
+from crestline.core.errors import ShufflePartitionsWarning
 from crestline.core.tables import REJECTS
 from crestline.language import Query, in_full
 from crestline.planner import Bundle, arrange
 from crestline.runtime.queries import named_queries
-from crestline.spark.bounds import bounds_of
 from crestline.spark.catalyst import Projected, arrow_schema, project
-from crestline.spark.estimate import against_pruning
 from crestline.spark.inputs import one_frame
+from crestline.spark.pruning import decide
 from crestline.spark.remote import parallelism
 from crestline.spark.spread import BUCKETS, check_buckets, spread_by
 from crestline.spark.stages import (
@@ -107,16 +106,19 @@ def pipeline(
     reading = reading or Reading()
     bundles = arrange(queries)  # refuses queries before anything runs
     bounded = not frame.isStreaming
-    if buckets is None:
-        buckets = _default_buckets(frame, bundles, bounded)
-    check_buckets(buckets)
+    buckets = buckets_for(frame, bundles, buckets)
     if not bounded:
         _warn_of_partitions(frame.sparkSession, buckets)
     projected = project(frame, bundles, buckets)
     step = Step(projected.members, buckets, bounded, reading.keep_rejects, reading.whole)
-    records = projected.frame if prune is False else _pruned(projected, bundles, prune)
-    pruned = records.mapInArrow(Prune(projected.members, buckets, reading), ddl(PRUNED))
-    by_bucket = pruned.groupBy("bucket")
+    records = projected.frame
+    if prune is not False:
+        decision = decide(projected, bundles, prune)
+        _log.info(decision.told)
+        if decision.bounds is not None:
+            records = decision.bounds.pruned(records)
+    best = records.mapInArrow(Prune(projected.members, buckets, reading), ddl(PRUNED))
+    by_bucket = best.groupBy("bucket")
     if bounded:
         outcome = by_bucket.applyInArrow(bounded_step(step), ddl(OUTCOME))
         return Pipeline(projected, outcome, (by_bucket, step))
@@ -137,12 +139,14 @@ def _step_and_unpack(step: Step, stage: Unpack) -> Callable[[tuple[Any, ...], pa
     return run
 
 
-def _default_buckets(frame: DataFrame, bundles: list[Bundle], bounded: bool) -> int:
+def buckets_for(frame: DataFrame, bundles: list[Bundle], buckets: int | None) -> int:
+    """The number of buckets: what is asked for, if it can be, or what suits the frame."""
+    if buckets is not None:
+        check_buckets(buckets)
+        return buckets
     if not any(spread_by(bundle.plan) for bundle in bundles):
         return 1
-    if not bounded:
-        return BUCKETS
-    return 2 * parallelism(frame.sparkSession)
+    return BUCKETS if frame.isStreaming else 2 * parallelism(frame.sparkSession)
 
 
 def _warn_of_partitions(session: SparkSession, buckets: int) -> None:
@@ -162,23 +166,6 @@ def _warn_of_partitions(session: SparkSession, buckets: int) -> None:
             ShufflePartitionsWarning,
             stacklevel=4,
         )
-
-
-def _pruned(projected: Projected, bundles: list[Bundle], prune: bool | None) -> DataFrame:
-    """The projected frame, pruned inside the JVM where that is possible and pays."""
-    frame = projected.frame
-    bounds = "a stream is read once" if frame.isStreaming else bounds_of(projected, bundles)
-    if isinstance(bounds, str):
-        if prune:
-            raise PlanError(f"prune=True, but rows cannot be pruned inside the JVM: {bounds}")
-        _log.info("rows are not pruned inside the JVM: %s", bounds)
-        return frame
-    against = None if prune else against_pruning(frame, bounds)
-    if against is not None:
-        _log.info("rows are not pruned inside the JVM: %s", against)
-        return frame
-    _log.info("rows are pruned inside the JVM, by the best of %d groups a pane", bounds.groups)
-    return bounds.pruned(frame)
 
 
 def topk(
@@ -208,7 +195,8 @@ def topk(
 
     ``prune`` says whether the rows of a batch are pruned inside the JVM before they move to Python.
     This reads the frame twice. No result changes, if both readings give the same rows. By default
-    Crestline decides, and logs at level INFO of the logger ``crestline.spark`` what it decided.
+    Crestline decides. ``crestline.spark.explain`` says what it decides and why, and so does the
+    logger ``crestline.spark`` at level INFO.
     """
     queries = named_queries(query)
     together = one_frame(frame, queries)

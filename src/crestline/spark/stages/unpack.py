@@ -23,10 +23,10 @@ class Unpack:
         for batch in batches:
             for kind, payload in zip(batch.column("kind"), batch.column("payload"), strict=True):
                 if kind.as_py() == self.kind:
-                    yield from _widened(table_from(payload.as_py()), schema).to_batches()
+                    yield from widened(table_from(payload.as_py()), schema).to_batches()
 
 
-def _widened(table: pa.Table, schema: pa.Schema) -> pa.Table:
+def widened(table: pa.Table, schema: pa.Schema) -> pa.Table:
     """The table with exactly these columns; NULL in those that it lacks."""
     columns = [
         table.column(field.name).cast(field.type)
@@ -37,4 +37,4 @@ def _widened(table: pa.Table, schema: pa.Schema) -> pa.Table:
     return pa.table(columns, schema=schema)
 
 
-__all__ = ["Unpack"]
+__all__ = ["Unpack", "widened"]
