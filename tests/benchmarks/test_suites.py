@@ -55,6 +55,9 @@ def test_steps() -> None:
     kept = {(c["order"], c["slide"]): c["kept"] for c in result["orders"]}
     assert kept["rising", 1_000] == 100  # k
     assert kept["falling", 1_000] == 100 * 10  # k C
+    changes = [(c["slide"], c["algorithm"]) for c in result["changes"]["runs"]]
+    assert changes == [(s, name) for s in (1_000, 100) for name in ("MinTopK", "SMA")]
+    assert all(c["operator"] > 0 and c["engine"] > 0 for c in result["changes"]["runs"])
     assert "numpy.max" in steps.table(result)
 
 
