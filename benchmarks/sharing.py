@@ -2,7 +2,8 @@
 
 Certain queries of mixed k, windows, slides and emit modes on generated trades; uncertain queries of
 mixed k and FREQUENCY on generated readings, by the paper's distributions. Every answer of the run
-together is compared with that of the query run alone.
+together is compared with that of the query run alone. `sharing_plans` compares the plans of such
+queries with one another.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import crestline
+from benchmarks import sharing_plans
 from benchmarks.measure import (
     Say,
     columns,
@@ -170,13 +172,13 @@ def readings(count: int, seed: int = 1) -> pa.Table:
     )
 
 
-def uncertain_queries(count: int, window: int, seed: int, using: str = "") -> list[str]:
+def uncertain_queries(count: int, window: int, seed: int) -> list[str]:
     """k and FREQUENCY uniform, as in the paper (uu)."""
     rng = np.random.default_rng(seed)
     return [
         f"CREATE QUERY u{number} AS SELECT TOP {rng.integers(KS[0], KS[1] + 1)} id, value"
         f" FROM readings [RANGE {window * 10} MS ON ts] WITH PROBABILITY p ORDER BY value DESC"
-        f" FREQUENCY {rng.integers(FREQUENCIES[0], FREQUENCIES[1] + 1)} SECONDS {using}"
+        f" FREQUENCY {rng.integers(FREQUENCIES[0], FREQUENCIES[1] + 1)} SECONDS"
         for number in range(count)
     ]
 
@@ -196,21 +198,8 @@ def uncertain_case(count: int, rows: int, window: int, sets: int, say: Say) -> d
             # Alone, the plan picks other moments: so all of them, of which both have some.
             often = texts[n].partition(" FREQUENCY")[0].replace(" ON ts]", " SLIDE 1 SECOND ON ts]")
             agrees &= _agree(results.of(f"u{n}"), crestline.run(often, stream).to_arrow())
-        unshared, _ = timed_run(
-            ";\n".join(uncertain_queries(count, window, number + 1, "USING NS")), stream
-        )
-        found.append(
-            {
-                "together_s": together,
-                "one_by_one_s": alone,
-                "ns_s": unshared,
-                "agrees": agrees,
-            }
-        )
-    mean = {
-        name: sum(one[name] for one in found) / sets
-        for name in ("together_s", "one_by_one_s", "ns_s")
-    }
+        found.append({"together_s": together, "one_by_one_s": alone, "agrees": agrees})
+    mean = {name: sum(one[name] for one in found) / sets for name in ("together_s", "one_by_one_s")}
     return {
         "queries": count,
         "rows": rows,
@@ -218,7 +207,6 @@ def uncertain_case(count: int, rows: int, window: int, sets: int, say: Say) -> d
         "sets": found,
         "mean": mean,
         "ratio": mean["one_by_one_s"] / mean["together_s"],
-        "ratio_of_ns": mean["ns_s"] / mean["together_s"],
         "cost_ratio": planned_ratio(count),
         "agrees": all(one["agrees"] for one in found),
     }
@@ -263,13 +251,15 @@ def run(
         QUICK_SETS if quick else SETS,
         say,
     )
+    plans = sharing_plans.run(quick=quick, say=say)
     return {
         "suite": "sharing",
         "machine": machine(),
         "quick": quick,
         "certain": certain,
         "uncertain": doubtful,
-        "goals": goals(certain, doubtful),
+        "plans": plans,
+        "goals": [*goals(certain, doubtful), *sharing_plans.goals(plans)],
     }
 
 
@@ -316,12 +306,16 @@ def table(result: dict[str, Any]) -> str:
         f" {FREQUENCIES[0]} to {FREQUENCIES[1]} s) on {short(doubtful['rows'])} readings, windows"
         f" of {doubtful['window']:,}; mean of {len(doubtful['sets'])} sets: together"
         f" {mean['together_s']:,.2f} s, one by one {mean['one_by_one_s']:,.2f} s"
-        f" ({doubtful['ratio']:,.1f} times), together but each computed alone (NS)"
-        f" {mean['ns_s']:,.2f} s ({doubtful['ratio_of_ns']:,.1f} times). By the plans NS costs"
-        f" {doubtful['cost_ratio']:,.1f} times what DP costs (mean of {PLANNED} sets)."
+        f" ({doubtful['ratio']:,.1f} times). By the plans NS costs {doubtful['cost_ratio']:,.1f}"
+        f" times what DP costs (mean of {PLANNED} sets)."
+    )
+    plans = (
+        f"Plans in the engine: {sharing_plans.RATE} records a second, windows of"
+        f" {sharing_plans.WINDOW} s, FREQUENCY {FREQUENCIES[0]} to {FREQUENCIES[1]} s; milliseconds"
+        " from the records of a second to its results:\n\n" + sharing_plans.table(result["plans"])
     )
     return "\n\n".join(
-        [head, machine_line(result["machine"]), columns(rows, left=0), kept, uncertain,
+        [head, machine_line(result["machine"]), columns(rows, left=0), kept, uncertain, plans,
          goal_lines(result["goals"])]
     )  # fmt: skip
 

@@ -9,10 +9,14 @@ time of each counts.
 
 from __future__ import annotations
 
+import time
+from functools import partial
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
+import crestline
 from benchmarks.measure import (
     Say,
     best_of,
@@ -24,7 +28,8 @@ from benchmarks.measure import (
     short,
     timed,
 )
-from crestline.certain import MinTopK
+from crestline.certain import SMA, MinTopK
+from crestline.core.operator import Operator
 from crestline.types import Floats
 
 SCORES, QUICK_SCORES = 20_000_000, 2_000_000
@@ -34,6 +39,9 @@ SLIDES = (1_000, 10_000, 100_000, 1_000_000)
 WINDOWS = (1_000_000, 10_000_000)
 #: Slides so small that every few records give a result.
 TINY_SLIDES = (1, 10, 100)
+#: The slides of the paper's Figure 11, and the batches in which an operator gets their records.
+CHANGES_SLIDES = (100_000, 10_000, 1_000, 100)
+CHANGES_BATCH = 100_000
 #: A measurement covers fewer scores where it would return more result rows than this.
 RESULT_ROWS = 40_000_000
 
@@ -86,6 +94,54 @@ def measure(scores: Floats, k: int, window: int, slide: int) -> dict[str, Any]:
     }
 
 
+def small_slides(window: int, k: int, slides: tuple[int, ...], records: int) -> dict[str, Any]:
+    """One window, slides of very different lengths, only changes reported: nanoseconds a record.
+
+    `Operator` is fed batches of 100,000 records, whatever the slide; the window is filled first,
+    which is not timed. `Engine` runs a query over a table, the filling of the window included.
+    """
+    scores = np.random.default_rng(2).random(window + records)
+    table = pa.table({"v": scores})
+    operators: list[list[Any]] = []
+    engines: list[Any] = []
+    for slide in slides:
+        for algorithm in (MinTopK, SMA):
+            operators.append([algorithm, slide])
+            query = (
+                f"SELECT TOP {k} v FROM s [ROWS {window} SLIDE {slide}] ORDER BY v DESC"
+                f" EMIT CHANGES USING {algorithm.__name__.upper()}"
+            )
+            engines.append(partial(crestline.run, query, {"s": table}))
+    spent = [min(_fed(*case, k, window, scores) for _ in range(2)) for case in operators]
+    whole = best_of(engines)
+    return {
+        "k": k,
+        "window": window,
+        "records": records,
+        "runs": [
+            {
+                "slide": slide,
+                "algorithm": algorithm.__name__,
+                "operator": fed / records * 1e9,
+                "engine": run / len(scores) * 1e9,
+            }
+            for (algorithm, slide), fed, run in zip(operators, spent, whole, strict=True)
+        ],
+    }
+
+
+def _fed(algorithm: Any, slide: int, k: int, window: int, scores: Floats) -> float:
+    operator: Operator = algorithm(k, window, slide, only_changes=True)
+    batch = min(CHANGES_BATCH, window)
+    spent = 0.0
+    for first in range(0, len(scores), batch):
+        started = time.process_time()
+        operator.observe(scores[first : first + batch])
+        operator.advance()
+        spent += time.process_time() - started if first >= window else 0.0
+    return spent
+
+
 def orders(count: int, seed: int = 1) -> dict[str, Floats]:
     """The same number of scores in orders that are kind and unkind."""
     rng = np.random.default_rng(seed)
@@ -124,6 +180,10 @@ def run(
     say(f"slides of {', '.join(map(str, TINY_SLIDES))}")
     few = stream[: max(10_000, count // 10)]
     tiny = [measure(few, k, windows[0], slide) for slide in TINY_SLIDES for k in ks if k <= 1_000]
+    say("small slides with EMIT CHANGES")
+    short_slides = [slide for slide in CHANGES_SLIDES if 10 * slide <= windows[0]]
+    records = max(count // 50, min(count, CHANGES_BATCH))
+    changes = small_slides(windows[0], windows[0] // 1_000, tuple(short_slides), records)
     say("numbers of scores")
     parts = [count // 8, count // 4, count // 2, count]
     growth = [measure(stream[:part], 100, windows[0], slides[-2]) for part in parts]
@@ -140,6 +200,7 @@ def run(
         "max_gb_a_second": 8 * count / min(cell["max_seconds"] for cell in growth[-1:]) / 1e9,
         "grid": grid,
         "tiny": tiny,
+        "changes": changes,
         "growth": growth,
         "orders": by_order,
     }
@@ -176,6 +237,7 @@ def table(result: dict[str, Any]) -> str:
             f"Weak spots: a result every few records ({short(result['tiny'][0]['scores'])} scores),"
             " million scores a second\n"
             + _matrix(result["tiny"], lambda cell: f"{cell['million_a_second']:.3f}"),
+            _changes(result["changes"]),
             "How the time grows with the number of scores\n" + _growth(result["growth"]),
             "Other orders of the scores\n" + _orders(result["orders"]),
             goal_lines(result["goals"]),
@@ -191,8 +253,9 @@ _FEW = (
 _LIMITS = """What limits, by the cost of the algorithm (derived, not profiled):
 - large slides, small k: the memory. Each score is read once, as by numpy.max; what is missing to 1
   goes to the blocks that hold a candidate and are looked at again.
-- small slides, large k: the results. Every slide writes k result rows, and merging a pane into the
-  list of M kept records costs k + M, so the cost a record is (k + M) / slide.
+- small slides, large k: the results. Every slide writes k result rows, so the cost a record is
+  k / slide; with only changes, the rows of the slides that change anything. Merging small panes
+  into the list of M kept records costs M for about M / 2 records.
 - the window: only through M = k H_C, which grows with the logarithm of window / slide.
 - falling scores: M is k C, the most it can be; rising ones: M is k, but every block of scores holds
   a new candidate, so that none can be skipped.
@@ -215,6 +278,24 @@ def _matrix(cells: list[dict[str, Any]], show: Any) -> str:
         shown = [by_place.get((window, slide, k), "") for k in ks]
         rows.append([short(window), short(slide), *shown])
     return columns(rows, left=2)
+
+
+def _changes(result: dict[str, Any]) -> str:
+    """Each figure, and how many times that of the longest slide it is."""
+    runs = result["runs"]
+    first = {run["algorithm"]: run for run in reversed(runs) if run["slide"] == runs[0]["slide"]}
+    rows = [["slide", "algorithm", "operator", "times", "engine", "times"]]
+    for run in runs:
+        row = [short(run["slide"]), run["algorithm"]]
+        for where in ("operator", "engine"):
+            times = run[where] / first[run["algorithm"]][where]
+            row += [f"{run[where]:.1f}", f"{times:.2f}"]
+        rows.append(row)
+    return (
+        f"Small slides, window {short(result['window'])}, k = {short(result['k'])}, only changes:"
+        " nanoseconds a record, and how many times those of the longest slide\n"
+        + columns(rows, left=2)
+    )
 
 
 def _growth(cells: list[dict[str, Any]]) -> str:

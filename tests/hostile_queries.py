@@ -123,7 +123,9 @@ class Asking:
             text += self._combine()
         if family == "uncertain":
             exclusive = chance.choice(["", "", f" EXCLUSIVE BY {self._column()}"])
-            asked = chance.choice(["PK_TOPK", "PT_K(0.3)", "U_KRANKS", "U_TOPK", "EXPECTED_RANK"])
+            asked = chance.choice(
+                ["PK_TOPK", "PT_K(0.3)", "U_KRANKS", "U_TOPK", "EXPECTED_RANK", "PRF(0.9)"]
+            )
             text += f" WITH PROBABILITY {self._score('`p`')}{exclusive} AS {asked}"
         if family != "incomplete" or chance.random() < 0.1:
             text += f" ORDER BY {self._ranked('`x`')} {chance.choice(['', 'ASC', 'DESC'])}"
@@ -225,7 +227,7 @@ class Asking:
         if chance.random() < 0.1:
             text += " FREQUENCY 2 SECONDS"
         if chance.random() < 0.3:
-            text += chance.choice([" EMIT SNAPSHOTS", " EMIT CHANGES"])
+            text += chance.choice([" EMIT SNAPSHOTS", " EMIT CHANGES", " EMIT ENTRIES"])
         if chance.random() < 0.1:
             text += chance.choice([" APPROXIMATE", " APPROXIMATE ERROR 0.01", " EXACT"])
         if chance.random() < 0.15:

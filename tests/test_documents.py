@@ -185,6 +185,7 @@ def test_the_language_page_has_a_query_for_everything_that_can_be_said() -> None
     for said in (
         *("CREATE QUERY", "WHERE", "PARTITION BY", "KEY (", "FREQUENCY", "EXCLUSIVE BY", "ERROR"),
         *("BY SUM OF PROBABILITY", "LATE DROP", "LATE REVISE", "EMIT SNAPSHOTS", "EMIT CHANGES"),
+        "EMIT ENTRIES",
         *("VALUES BETWEEN", "REPEATS", " IN (", "TOP(", "TOP-", "EXACT", "APPROXIMATE"),
     ):
         assert any(said in text for text in texts), f"no query says {said}"

@@ -57,6 +57,7 @@ def verdicts(obtained: dict[str, Any]) -> list[dict[str, Any]]:
         _exact(obtained["exact"]),
         *_measured(obtained, "", by_walks),
         *_measured(obtained, "_engine", by_engine),
+        _never_dearer("never_dearer_engine", obtained),
         *_greedy(obtained["plans"]),
         *_planning(obtained["planning"]),
         _table_9(obtained["plans"]),
@@ -233,17 +234,16 @@ def _latency(name: str, runs: Runs | None) -> dict[str, Any]:
 
 
 def _noise(runs: Runs, over: str) -> str:
-    """Where GREEDY and DP are the same plan, the engine does the same work twice: how far are its
-    times apart?"""
-    planned, results, cost = (by_plan(runs, over, m) for m in ("planned", "results", "engine"))
+    """Where the engine does the same work for GREEDY and DP: how far are its times apart?"""
+    work, cost = (by_plan(runs, over, m) for m in ("work", "engine"))
     same = [
         max(cost["GREEDY"][at], cost["DP"][at]) / min(cost["GREEDY"][at], cost["DP"][at])
         for at in cost["DP"]
-        if planned["GREEDY"][at] == planned["DP"][at] and results["GREEDY"][at] == results["DP"][at]
+        if work["GREEDY"][at] == work["DP"][at]
     ]
     if not same:
-        return "GREEDY and DP are nowhere the same plan here"
-    return f"Where GREEDY and DP are the same plan, times differ up to {max(same):.2f} times"
+        return "GREEDY and DP are nowhere the same work here"
+    return f"Where GREEDY and DP are the same work, times differ up to {max(same):.2f} times"
 
 
 def _growing(name: str, runs: Runs, latency: Runs | None, over: str) -> dict[str, Any]:
@@ -307,6 +307,21 @@ def _alike(name: str, panels: dict[str, Runs] | None, latency: bool) -> dict[str
         )
         right &= not lost
     return _entry(name, ". ".join(told), right)
+
+
+def _never_dearer(name: str, obtained: dict[str, Any]) -> dict[str, Any]:
+    """Whether DP costs the engine no more than NS, noise apart, at every point of every panel."""
+    ratios = {}
+    for panel in ("synthetic", "icebergs", "streams", "seismic"):
+        for over, runs in (obtained[panel] or {}).items():
+            cost = by_plan(by_engine(runs), over, "cost")
+            ratios |= {(panel, over, at): cost["NS"][at] / cost["DP"][at] for at in cost["DP"]}
+    (panel, over, at), least = min(ratios.items(), key=lambda item: item[1])
+    got = (
+        f"NS over DP {least:.2f} to {max(ratios.values()):.2f} at {len(ratios)} points, least at"
+        f" {over} = {at:,} ({panel})"
+    )
+    return _entry(name, got, least * NEAR >= 1)
 
 
 # -- plans ----------------------------------------------------------------------------------------

@@ -6,7 +6,8 @@ the whole window, as in the paper (`walk`): every computation of a plan that dif
 in the k it serves is timed on several full windows, in rank order (the least time counts), and
 counted as often as the plan has it. **Engine**: CPU seconds a second of `SharedWorlds`, which walks
 only as far as it must, with all that it does besides: records in, the list kept, results out, the
-latter only as often as they are due (`crestline.sharing.easing`).
+latter only as often as they are due (`crestline.sharing.easing`). DP is followed there in the
+cheapest of three ways (`crestline.sharing.price`).
 **Keeping** is the same for a single query with the largest k, every 40 seconds.
 
 Throughput is results a second of computing; latency comes from `replay`. Both are of the walks; of

@@ -55,6 +55,9 @@ def test_steps() -> None:
     kept = {(c["order"], c["slide"]): c["kept"] for c in result["orders"]}
     assert kept["rising", 1_000] == 100  # k
     assert kept["falling", 1_000] == 100 * 10  # k C
+    changes = [(c["slide"], c["algorithm"]) for c in result["changes"]["runs"]]
+    assert changes == [(s, name) for s in (1_000, 100) for name in ("MinTopK", "SMA")]
+    assert all(c["operator"] > 0 and c["engine"] > 0 for c in result["changes"]["runs"])
     assert "numpy.max" in steps.table(result)
 
 
@@ -241,7 +244,7 @@ def test_incomplete_does_not_count_a_wrong_answer() -> None:
 def test_shared_runs_agree_with_each_query_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from benchmarks import sharing
+    from benchmarks import sharing, sharing_plans
 
     monkeypatch.setenv("CRESTLINE_BENCH_DATA", str(tmp_path))
     result = sharing.run(
@@ -254,6 +257,23 @@ def test_shared_runs_agree_with_each_query_alone(
     assert met["uncertain answers are those of each query alone (1 is yes)"]
     assert result["certain"]["result_rows"] > 1_000
     assert "together" in sharing.table(result)
+    assert {cell["case"] for cell in result["plans"]} == {case.name for case in sharing_plans.CASES}
+    for cell in result["plans"]:
+        assert cell["plans"]["DP"]["results"] >= cell["plans"]["NS"]["results"] > 0
+
+
+def test_a_plan_that_does_not_pay_is_noticed() -> None:
+    from benchmarks import sharing_plans
+
+    cells = [
+        {"case": "icebergs", "queries": queries, "ratio": ratio}
+        for queries, ratio in ((2, 1.0), (100, 3.5))
+    ]
+    assert all(one["met"] for one in sharing_plans.goals(cells))
+    cells[0]["ratio"] = 0.8
+    assert [one["met"] for one in sharing_plans.goals(cells)] == [True, False]
+    cells[1]["ratio"] = 2.9
+    assert not any(one["met"] for one in sharing_plans.goals(cells))
 
 
 def test_a_shared_run_that_differs_is_noticed() -> None:

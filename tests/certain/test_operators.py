@@ -91,6 +91,11 @@ def test_what_is_kept() -> None:
         run.observe(scores)
         run.advance()
         assert run.candidates == kept
+    unbounded = MinTopK(k=5, window=None, slide=10)
+    unbounded.observe(falling)
+    unbounded.observe(rising)
+    unbounded.advance()
+    assert unbounded.candidates == 5
     whole = SMA(k=5, window=100, slide=10)
     whole.observe(rising)
     whole.advance()
@@ -151,3 +156,12 @@ def test_mintopk_is_minimal_when_the_window_is_no_multiple_of_the_slide() -> Non
     run.observe(np.array([1.0, 5.0, 4.0, 0.0]))
     run.advance()
     assert run.window_marks() == [(1, 4, 4), (3, 6, 6)]
+
+
+@given(st.integers(0, 2**32))
+def test_mintopk_in_long_batches_equals_naive(seed: int) -> None:
+    """Long batches of small panes are thinned, and their steps are taken in stretches."""
+    rng = np.random.default_rng(seed)
+    stream = Stream.long(rng)
+    stream.slide = None if stream.slide is None and rng.random() < 0.3 else int(rng.integers(1, 9))
+    assert stream.through(MinTopK) == stream.through(Naive)

@@ -114,6 +114,15 @@ def test_changes_are_applied_to_show_what_snapshots_show(window: str, partition:
         assert [(rank, name) for rank, _, name in ranks(changes.text())] == expected
 
 
+def test_the_latest_entries_are_shown_newest_first() -> None:
+    run = Run("SELECT TOP 2 id FROM s [ROWS 3] ORDER BY x DESC EMIT ENTRIES")
+    run.push(records((0, "a", 5.0), (0, "b", 3.0), (0, "c", 9.0)))
+    assert "latest entries into the top 2 of s" in run.text()
+    assert ranks(run.text()) == [(1, "", "c"), (2, "", "b")]
+    run.push(records((0, "d", 1.0), (0, "e", 4.0)))
+    assert ranks(run.text()) == [(2, "new", "e"), (1, "", "c")]
+
+
 @pytest.mark.parametrize("emit", ["SNAPSHOTS", "CHANGES"])
 def test_probabilities_are_shown_and_drawn(emit: str) -> None:
     speeds = pa.table({"x": [5.0, 6, 8, 2], "p": [0.8, 0.5, 0.4, 0.4], "id": ["a", "b", "c", "d"]})

@@ -108,8 +108,8 @@ def test_state_refuses_what_is_not_a_state() -> None:
     data = pack(STATE)
     with pytest.raises(StateError, match="not a Crestline state"):
         unpack(b"hello")
-    with pytest.raises(StateError, match="version 9"):
-        unpack(data[:4] + b"\x09\x00" + data[6:])
+    with pytest.raises(StateError, match="version 10"):
+        unpack(data[:4] + b"\x0a\x00" + data[6:])
     for place in range(len(data) // 3, len(data), 7):
         with pytest.raises(StateError, match="damaged"):
             unpack(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])

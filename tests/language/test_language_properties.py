@@ -162,7 +162,9 @@ def combinations(draw: st.DrawFn, inputs: list[str]) -> Combine:
 @st.composite
 def probabilities(draw: st.DrawFn) -> Probability:
     semantics = draw(st.sampled_from(SEMANTICS))
-    threshold = draw(st.floats(0, 1, exclude_min=True)) if semantics == "PT_K" else None
+    threshold = None
+    if semantics in ("PT_K", "PRF"):
+        threshold = draw(st.floats(0, 1, exclude_min=True, exclude_max=semantics == "PRF"))
     return Probability(draw(expressions), draw(st.none() | names), semantics, threshold)
 
 
@@ -170,7 +172,7 @@ def probabilities(draw: st.DrawFn) -> Probability:
 def queries(draw: st.DrawFn) -> Query:
     inputs = draw(st.lists(names, min_size=1, max_size=3, unique_by=str.casefold))
     combine = draw(st.none() | combinations(inputs))
-    emit = draw(st.sampled_from(["SNAPSHOTS", "CHANGES"]))
+    emit = draw(st.sampled_from(["SNAPSHOTS", "CHANGES", "ENTRIES"]))
     probability = draw(st.none() | probabilities())
     lateness = draw(st.none() | st.integers(0, 2**61))
     late = "DROP" if lateness is None else draw(st.sampled_from(["DROP", "REVISE"]))

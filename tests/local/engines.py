@@ -129,7 +129,7 @@ def assert_schema(spec: Spec, table: pa.Table) -> None:
     """The columns of a result, their order, and the types that do not depend on the input."""
     moment_type = pa.int64() if spec.counts_rows else pa.timestamp("us", tz="UTC")
     tail = ["rank", *spec.select, "score"]
-    if spec.emit == "CHANGES":
+    if spec.emit != "SNAPSHOTS":
         head = ["query", "at", *spec.partition, "change", "rank", "previous_rank"]
         tail = tail[1:]
         types = {"at": moment_type, "change": pa.string(), "previous_rank": pa.int64()}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import fields
+from pathlib import Path
 
 import pytest
 
@@ -51,3 +53,14 @@ def test_as_html_it_tells_the_same_and_nothing_in_it_is_markup(count: int) -> No
 def test_what_cannot_be_run_is_refused() -> None:
     with pytest.raises(PlanError, match="no algorithm NOTHING"):
         crestline.explain(f"{TOP} USING NOTHING")
+
+
+def test_uncertain_plans_as_they_are_written() -> None:
+    """Where a meaning needs the whole window, no bound of a synopsis stands beside it. Written with
+    WRITE_GOLDEN=1."""
+    golden = Path(__file__).parent / "golden" / "explain_uncertain.txt"
+    asked = [case.partition("\n")[0] for case in golden.read_text("utf-8").split("====\n")]
+    said = "\n====\n".join(f"{text}\n\n{crestline.explain(text)}\n" for text in asked)
+    if os.environ.get("WRITE_GOLDEN"):
+        golden.write_text(said, "utf-8")
+    assert said == golden.read_text("utf-8")

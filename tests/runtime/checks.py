@@ -15,6 +15,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 import crestline
+from crestline.language.query import EMISSIONS
 from crestline.testing import Kind, Row, expect
 from local.engines import (
     Algorithm,
@@ -53,6 +54,10 @@ def changes_equal_the_oracle(algorithm: Algorithm, draw: Draw) -> None:
     assert_judged(a_case(algorithm, draw, emit="CHANGES"), algorithm.name)
 
 
+def entries_equal_the_oracle(algorithm: Algorithm, draw: Draw) -> None:
+    assert_judged(a_case(algorithm, draw, emit="ENTRIES"), algorithm.name)
+
+
 def changes_reproduce_the_snapshots(algorithm: Algorithm, draw: Draw) -> None:
     case = a_case(algorithm, draw)
     spec = case.spec
@@ -75,7 +80,7 @@ def no_nan(tops: dict[tuple[Any, ...], list[Any]]) -> dict[tuple[Any, ...], list
 
 def one_batch_equals_many(algorithm: Algorithm, draw: Draw) -> None:
     """Also prompt: after each push exactly what the watermark has passed is out."""
-    case = a_case(algorithm, draw, emit=draw(st.sampled_from(("SNAPSHOTS", "CHANGES"))))
+    case = a_case(algorithm, draw, emit=draw(st.sampled_from(EMISSIONS)))
     table, spec = case.table, case.spec
     session = crestline.open(spec.text(algorithm.name), engine="local")
     got: list[Row] = []
@@ -92,7 +97,7 @@ def one_batch_equals_many(algorithm: Algorithm, draw: Draw) -> None:
 
 
 def resumed_equals_uninterrupted(algorithm: Algorithm, draw: Draw) -> None:
-    case = a_case(algorithm, draw, emit=draw(st.sampled_from(("SNAPSHOTS", "CHANGES"))))
+    case = a_case(algorithm, draw, emit=draw(st.sampled_from(EMISSIONS)))
     table, query = case.table, case.spec.text(algorithm.name)
     session = crestline.open(query, engine="local")
     got: list[Row] = []
@@ -165,7 +170,7 @@ def shuffled_within_the_lateness_equals_ordered(algorithm: Algorithm, draw: Draw
 def shuffled_equals_ordered(algorithm: Algorithm, draw: Draw) -> None:
     """Without a LATENESS clause every record of a bounded run counts, in whatever order."""
     timed = tuple(k for k in kinds_of(algorithm) if k in (*BY_TIME, "rows_on"))
-    emit = draw(st.sampled_from(("SNAPSHOTS", "CHANGES")))
+    emit = draw(st.sampled_from(EMISSIONS))
     case = a_case(algorithm, draw, timed, lateness=None, emit=emit)
     if case.spec.ts is None:
         return
@@ -220,6 +225,7 @@ UNIVERSAL: list[tuple[Check, int]] = [
     # check, examples for each algorithm
     (equals_the_oracle, 100),
     (changes_equal_the_oracle, 40),
+    (entries_equal_the_oracle, 15),
     (changes_reproduce_the_snapshots, 20),
     (one_batch_equals_many, 30),
     (resumed_equals_uninterrupted, 25),

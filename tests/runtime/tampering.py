@@ -80,6 +80,7 @@ def families() -> dict[str, list[str]]:
         found[name] = [_certain(name, window) for window in ARRIVALS]
     approximate = "SELECT TOP 3 id FROM s [{}] ORDER BY val DESC APPROXIMATE ERROR 0.1"
     found["PA"] = [approximate.format(window) for window in ARRIVALS]
+    found["entries"] = [_certain("MINTOPK", window, "EMIT ENTRIES") for window in STEPS]
     found["revise"] = [_certain("MINTOPK", STEPS[0], "LATENESS 3 s LATE REVISE")]
     found["rows on time"] = [
         "SELECT TOP 3 id FROM s [ROWS 12 SLIDE 4 ON ts] ORDER BY big DESC, val"

@@ -48,7 +48,7 @@ def several(draw: st.DrawFn, queries: int = 6) -> list[Case]:
     found = []
     for number in range(queries):
         spec = draw(specs(unit))
-        emit = draw(st.sampled_from(("SNAPSHOTS", "SNAPSHOTS", "CHANGES")))
+        emit = draw(st.sampled_from(("SNAPSHOTS", "SNAPSHOTS", "CHANGES", "ENTRIES")))
         late = "DROP"
         if emit == "SNAPSHOTS" and spec.ts and not spec.counts_rows and not anyhow:
             late = draw(st.sampled_from(("DROP", "DROP", "REVISE")))

@@ -93,7 +93,7 @@ def in_time(draw: st.DrawFn) -> list[Case]:
     found = []
     for number in range(3):
         spec = draw(specs(unit, ("range_slide", "range_slide", "range", "unbounded_time")))
-        emit = draw(st.sampled_from(("SNAPSHOTS", "CHANGES")))
+        emit = draw(st.sampled_from(("SNAPSHOTS", "CHANGES", "ENTRIES")))
         spec = replace(spec, name=f"q{number}", emit=emit, lateness=lateness)
         found.append(Case(spec, records, unit=unit))
     return found

@@ -15,7 +15,7 @@ from local.engines import rows_of
 from spark.test_streaming import Feed
 
 ASKED = (
-    "AS PK_TOPK", "AS PT_K(0.3)", "AS U_KRANKS", "AS U_TOPK", "AS EXPECTED_RANK",
+    "AS PK_TOPK", "AS PT_K(0.3)", "AS U_KRANKS", "AS U_TOPK", "AS EXPECTED_RANK", "AS PRF(0.8)",
     "BY SUM OF PROBABILITY",
 )  # fmt: skip
 WINDOWS = ("RANGE 60 SECONDS SLIDE 20 SECONDS ON ts", "RANGE 40 SECONDS ON ts", "ROWS 50 ON ts")

@@ -328,6 +328,17 @@ def test_changes_of_a_range() -> None:
     ]  # fmt: skip
 
 
+def test_entries_are_the_first_enters() -> None:
+    #   a b c d e    three in the window, the best two of them: a, ab, ca, cb, ce
+    #   5 3 9 1 4    b comes back at 4, when a has gone, and is not told again
+    scores = zip("abcde", (5, 3, 9, 1, 4), strict=True)
+    records = [{"id": name, "val": score} for name, score in scores]
+    assert told_changes(Spec(2, "rows", 3, 1, emit="ENTRIES"), records) == [
+        "1: enter a None->1", "2: enter b None->2", "3: enter c None->1", "5: enter e None->2",
+    ]  # fmt: skip
+    assert "4: enter b None->2" in told_changes(Spec(2, "rows", 3, 1, emit="CHANGES"), records)
+
+
 def test_changes_skip_windows_that_are_alike() -> None:
     day = 86_400_000_000
     spec = Spec(1, "range_slide", day, 1, "ts", emit="CHANGES")

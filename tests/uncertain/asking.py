@@ -27,7 +27,7 @@ ALL_KINDS: tuple[Kind, ...] = (
     "range_slide", "range", "rows", "rows_on", "unbounded_time", "unbounded_rows",
 )  # fmt: skip
 TIMED_KINDS: tuple[Kind, ...] = ("range_slide", "range", "rows_on", "unbounded_time")
-ASKED = ("PK_TOPK", "PT_K(0.3)", "U_KRANKS", "U_TOPK", "EXPECTED_RANK", "SUM")
+ASKED = ("PK_TOPK", "PT_K(0.3)", "U_KRANKS", "U_TOPK", "EXPECTED_RANK", "PRF(0.6)", "SUM")
 SCHEMA = pa.schema(
     [
         ("id", pa.int64()),

@@ -63,6 +63,11 @@ class Sight:
         return self.blur(0.0) if seen == 0 else rounded(seen + self.blur(max(abs(seen), _FLOOR)))
 
 
+def int_log2(value: Fraction) -> int:
+    """The power of two that is near a value, however small it is."""
+    return value.numerator.bit_length() - value.denominator.bit_length()
+
+
 def close(got: float, true: Fraction, tolerance: float, absolute: float = 0.0) -> bool:
     """Equal but for a share of the true value, and what cannot be helped."""
     if got != got or math.isinf(got):
@@ -124,6 +129,12 @@ def objection(
     else:
         values = judge.expected_rank if semantics == "EXPECTED_RANK" else judge.in_top
         entries = {place: Entry.of(place, value) for place, value in enumerate(values)}
+    if semantics == "PRF":
+        assert threshold is not None
+        values = judge.discounted(threshold)
+        # Their order is right also where all are too small to be shown.
+        scale = Fraction(2) ** int_log2(max(values))
+        entries = {p: Entry(p, v, float(v / scale)) for p, v in enumerate(values)}
     if semantics == "PT_K":
         assert threshold is not None
         return _object_to_passing(rows, entries, sight, threshold, tolerance)

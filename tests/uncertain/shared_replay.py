@@ -16,7 +16,7 @@ from crestline.uncertain.semantics import meaning_of
 from crestline.uncertain.shared import SharedWorlds
 from hostile import spiked
 from uncertain.objections import objection
-from uncertain.streams import CHANCES, QUESTIONS, THRESHOLDS, Rng, Rows, Stream
+from uncertain.streams import CHANCES, QUESTIONS, Rng, Rows, Stream, any_parameter
 from uncertain.worlds import ByFormulas, Record, best_first
 
 Told = dict[tuple[int, int, int], Rows]  # ask, end, partition: arrival numbers with probabilities
@@ -70,7 +70,7 @@ def random_ask(
         only_changes=bool(rng.random() < 0.3),
         since=since,
         semantics="PK_TOPK" if question == "SUM" else question,
-        threshold=float(rng.choice(THRESHOLDS)) if question == "PT_K" else None,
+        threshold=any_parameter(rng, question),
         summed=question == "SUM",
     )
 

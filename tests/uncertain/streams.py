@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -18,6 +19,7 @@ from uncertain.worlds import SEMANTICS, ByFormulas, Record, best_first
 QUESTIONS = (*SEMANTICS, "SUM")
 
 THRESHOLDS = (0.1, 0.25, 0.3, 0.5, 0.9, 1.0, 1e-9)
+ALPHAS = (0.5, 0.3, 0.75, 0.99, 1e-9, 5e-324, math.nextafter(1.0, 0.0))
 
 Rng = np.random.Generator
 
@@ -26,6 +28,17 @@ Cell = tuple[int, int]  # partition, end of the window
 Rows = list[tuple[int, float]]  # arrival numbers with their probabilities
 
 Judged = list[tuple[Cell, Rows]]
+
+
+def any_parameter(rng: Rng, question: str) -> float | None:
+    """A threshold or an alpha, where the question has one."""
+    drawn = {"PT_K": THRESHOLDS, "PRF": ALPHAS}
+    return float(rng.choice(drawn[question])) if question in drawn else None
+
+
+def parameter(question: str, threshold: float) -> float | None:
+    """This threshold for PT_K, an alpha for PRF."""
+    return {"PT_K": threshold, "PRF": 0.7}.get(question)
 
 
 def tenths(rng: Rng, n: int) -> Any:
@@ -138,7 +151,7 @@ class Stream:
             times=times,
             partitions=rng.integers(0, parts, n) if parts > 1 else None,
             ties=rng.permutation(n) if rng.random() < 0.6 else None,
-            threshold=float(rng.choice(THRESHOLDS)) if question == "PT_K" else None,
+            threshold=any_parameter(rng, question),
         )
         share = float(rng.choice([0.0, 0.3, 1.0]))
         return stream.exclusive(rng, share) if share else stream
@@ -168,7 +181,7 @@ class Stream:
             times=np.sort(rng.integers(0, n, n)) if timed else None,
             partitions=rng.integers(0, parts, n) if parts > 1 else None,
             ties=rng.permutation(n) if rng.random() < 0.5 else None,
-            threshold=float(rng.choice(THRESHOLDS)) if question == "PT_K" else None,
+            threshold=any_parameter(rng, question),
         )
         share = float(rng.choice([0.0, 0.3]))
         return stream.exclusive(rng, share) if share else stream
@@ -193,7 +206,7 @@ class Stream:
             group=rng.integers(0, 8, n),
             cuts=[0, *sorted(rng.integers(0, n + 1, int(rng.integers(0, 2))).tolist()), n],
             ties=rng.permutation(n) if rng.random() < 0.5 else None,
-            threshold=float(rng.choice(THRESHOLDS)) if question == "PT_K" else None,
+            threshold=any_parameter(rng, question),
         )
         share = float(rng.choice([0.0, 0.0, 0.3]))
         return stream.exclusive(rng, share) if share else stream

@@ -21,7 +21,7 @@ from uncertain.replay import (
     small,
     through,
 )
-from uncertain.streams import Stream
+from uncertain.streams import Stream, parameter
 
 
 def in_place(snapshots: Snapshots) -> Snapshots:
@@ -88,7 +88,7 @@ def test_the_numbers_of_rules_and_groups_do_not_show(name: str, question: str) -
             rule=rng.integers(0, 10, n),
             group=rng.integers(0, 6, n),
             cuts=[0, 10, 20, 30, n],
-            threshold=0.1 if question == "PT_K" else None,
+            threshold=parameter(question, 0.1),
         )
         stream.rule[rng.random(n) < 0.2] = -1
         numbered = through(stream, operators()[name])

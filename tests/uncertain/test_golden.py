@@ -69,6 +69,8 @@ def test_sixteen_worlds() -> None:
         ("U_TOPK", [(6, 0.24), (5, 0.24)]),
         # Not in the paper; by hand from the definition.
         ("EXPECTED_RANK", [(5, 0.98), (6, 1.0)]),
+        # 0.5 * 0.8 * (0.8 * 0.75) for 5, 0.5 * 0.5 * 0.8 for 6, 0.5 * 0.4 for 8
+        ("PRF(0.5)", [(5, 0.24), (8, 0.2)]),
     ],
 )
 def test_answers_to_the_four_radar_readings(using: str, semantics: str, answer: Any) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from crestline.core.batch import Batch, Uncertainty
 from uncertain.replay import assert_judged, operators, through
-from uncertain.streams import QUESTIONS, Rng, Stream
+from uncertain.streams import QUESTIONS, Rng, Stream, parameter
 
 NAMES = list(operators())
 each_operator = pytest.mark.parametrize("name", NAMES)
@@ -45,7 +45,7 @@ def large(question: str, n: int, k: int, kind: str, share: float) -> Stream:
         rule=np.full(2 * n, -1),
         group=rng.integers(0, 20, 2 * n),
         cuts=[0, n // 3, 2 * n],
-        threshold=0.05 if question == "PT_K" else None,
+        threshold=parameter(question, 0.05),
     )
     return stream.exclusive(rng, share) if share else stream
 
@@ -82,7 +82,7 @@ def of_a_million(name: str, question: str, p: Any, size: int = MILLION) -> tuple
         size,
         size,
         semantics="PK_TOPK" if question == "SUM" else question,
-        threshold=1e-12 if question == "PT_K" else None,
+        threshold=parameter(question, 1e-12),
         summed=question == "SUM",
     )
     scores = np.random.default_rng(2).permutation(size).astype(np.float64)
@@ -222,6 +222,6 @@ def test_long_windows_do_not_wear_numbers_out(name: str, question: str) -> None:
         group=rng.integers(0, 5, n),
         cuts=[*range(0, n, 500), n],
         ties=rng.permutation(n),
-        threshold=0.2 if question == "PT_K" else None,
+        threshold=parameter(question, 0.2),
     )
     assert_judged(stream, through(stream, operators()[name]), every=397)

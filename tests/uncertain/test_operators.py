@@ -32,7 +32,7 @@ from uncertain.replay import (
     small,
     through,
 )
-from uncertain.streams import CHANCES, QUESTIONS, Stream
+from uncertain.streams import CHANCES, QUESTIONS, Stream, parameter
 
 
 @cache
@@ -133,7 +133,7 @@ def of_kind(question: str, chances: str, share: float, order: str) -> Stream:
         group=rng.integers(0, 4, n),
         cuts=[0, 5, 16, n],
         ties=rng.permutation(n),
-        threshold=0.25 if question == "PT_K" else None,
+        threshold=parameter(question, 0.25),
     )
     return stream.exclusive(rng, share) if share else stream
 
@@ -165,7 +165,7 @@ def tiny_streams(draw: st.DrawFn) -> Stream:
         group=column(st.integers(0, 2)),
         cuts=[0, *sorted(draw(st.lists(st.integers(0, n), max_size=2))), n],
         times=np.sort(column(st.integers(0, 12))) if timed else None,
-        threshold=draw(st.sampled_from((0.125, 0.25, 0.5, 1.0))) if question == "PT_K" else None,
+        threshold=parameter(question, draw(st.sampled_from((0.125, 0.25, 0.5, 1.0)))),
     )
 
 
@@ -283,7 +283,7 @@ def test_a_long_gap_costs_nothing(name: str, question: str) -> None:
         group=np.array([0, 0]),
         cuts=[0, 1, 2],
         times=np.array([0, 10**15]),
-        threshold=0.5 if question == "PT_K" else None,
+        threshold=parameter(question, 0.5),
     )
     ends = [end for (_, end), rows in through(stream, operators()[name]) if rows]
     assert ends == [*range(1, 11), *range(10**15 + 1, 10**15 + 7)]

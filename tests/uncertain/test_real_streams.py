@@ -72,7 +72,9 @@ def known_windows(question: Question, records: list[Row]) -> Any:
 
 @pytest.mark.data
 @each_algorithm
-@pytest.mark.parametrize("asked", ["PK_TOPK", "PT_K(0.5)", "U_KRANKS", "U_TOPK", "EXPECTED_RANK"])
+@pytest.mark.parametrize(
+    "asked", ["PK_TOPK", "PT_K(0.5)", "U_KRANKS", "U_TOPK", "EXPECTED_RANK", "PRF(0.8)"]
+)
 def test_southernmost_icebergs(icebergs: pa.Table, using: str, asked: str) -> None:
     """Of seven days, every day."""
     query = (
@@ -105,7 +107,7 @@ def test_the_last_icebergs_at_every_sighting(icebergs: pa.Table, using: str) -> 
 
 @pytest.mark.data
 @each_algorithm
-@pytest.mark.parametrize("asked", ["PK_TOPK", "U_TOPK", "EXPECTED_RANK"])
+@pytest.mark.parametrize("asked", ["PK_TOPK", "U_TOPK", "EXPECTED_RANK", "PRF(0.8)"])
 def test_sightings_of_a_berg_exclude_one_another(
     icebergs: pa.Table, using: str, asked: str
 ) -> None:

@@ -25,7 +25,7 @@ from uncertain.shared_replay import (
     weighed,
     windows,
 )
-from uncertain.streams import CHANCES, QUESTIONS, Rng, Stream
+from uncertain.streams import CHANCES, QUESTIONS, Rng, Stream, parameter
 
 
 def one(seed: int, every: int = 7, most: int = 60) -> Drive:
@@ -55,7 +55,7 @@ def thinned(seed: int, every: int = 37) -> None:
         times=np.sort(rng.integers(0, spread, n)),
         ties=rng.permutation(n),
     )
-    questions = ("PK_TOPK", "PT_K", "U_KRANKS", "U_TOPK")
+    questions = ("PK_TOPK", "PT_K", "U_KRANKS", "U_TOPK", "PRF")
     if rng.random() < 0.4:
         stream, questions = stream.exclusive(rng, 0.4), questions[:3]
     drive = Drive(stream, seed, questions=questions)
@@ -124,7 +124,7 @@ def test_the_same_as_by_the_operator_of_one_query(share: float, most: float, wid
         stream.probability[rng.integers(0, n, 20)] = 0.99
     asks = [
         QuerySpec(k, width, slide, semantics="PK_TOPK" if q == "SUM" else q, summed=q == "SUM",
-            threshold=0.3 if q == "PT_K" else None)
+            threshold=parameter(q, 0.3))
         for q in QUESTIONS
         for k, slide in ((2, width // 20), (9, width // 10), (5, width // 20))
     ]  # fmt: skip
@@ -204,8 +204,7 @@ def test_an_ask_that_comes_later_is_told_what_a_fresh_operator_tells() -> None:
 
 def asks_of(*questions: tuple[str, int], width: int | None) -> list[QuerySpec]:
     return [
-        QuerySpec(k, width, None, semantics=q, threshold=0.3 if q == "PT_K" else None)
-        for q, k in questions
+        QuerySpec(k, width, None, semantics=q, threshold=parameter(q, 0.3)) for q, k in questions
     ]
 
 

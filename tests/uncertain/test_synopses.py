@@ -21,6 +21,7 @@ QUESTIONS: dict[str, dict[str, Any]] = {
     "U_KRANKS": {"semantics": "U_KRANKS"},
     "U_TOPK": {"semantics": "U_TOPK"},
     "EXPECTED_RANK": {"semantics": "EXPECTED_RANK"},
+    "PRF": {"semantics": "PRF", "threshold": 0.6},
     "SUM": {"summed": True},
 }
 
@@ -135,7 +136,7 @@ def test_synopses_that_are_not_equally_far_are_not_merged() -> None:
 @pytest.mark.parametrize("exclusive", [False, True])
 def test_long_batches_leave_out_only_what_cannot_matter(kind: str, exclusive: bool) -> None:
     """The records that SCSQ_BUFFER does not even take in: BS, which has all, answers the same."""
-    for seed, question in enumerate(("PK_TOPK", "PT_K", "U_KRANKS", "SUM")):
+    for seed, question in enumerate(("PK_TOPK", "PT_K", "U_KRANKS", "SUM", "PRF")):
         k, window = 1 + 2 * (seed % 2), 64 * (1 + 2 * (seed % 2)) + 13 * seed
         count = 9 * window
         scores, _, doubt = stream(seed, count, kind, exclusive)
@@ -188,6 +189,8 @@ def test_what_is_asked_must_make_sense() -> None:
         {"semantics": "PT_K"},
         {"threshold": 0.5},
         {"semantics": "PT_K", "threshold": 1.5},
+        {"semantics": "PRF"},
+        {"semantics": "PRF", "threshold": 1.0},
         {"semantics": "U_TOPK", "summed": True},
     ):
         with pytest.raises(CrestlineError):

@@ -129,10 +129,12 @@ def spoiled(rng: random.Random, got: Answer, judge: Judge, semantics: str) -> li
     elif len(got) > 1 and abs(got[0][1] - got[-1][1]) > 1e-6:
         wrong.append([got[-1], *got[1:-1], got[0]])
     others = [r.id for r in judge.records if r.id not in {id for id, _ in got}]
-    if semantics in ("PK_TOPK", "EXPECTED_RANK") and others:
+    if semantics in ("PK_TOPK", "EXPECTED_RANK", "PRF") and others:
         chosen = rng.choice(others)
         place = [r.id for r in judge.records].index(chosen)
         values = judge.in_top if semantics == "PK_TOPK" else judge.expected_rank
+        if semantics == "PRF":
+            values = judge.discounted(0.3)
         if abs(float(values[place]) - got[-1][1]) > 1e-6:
             wrong.append([*got[:-1], (chosen, float(values[place]))])
     return wrong

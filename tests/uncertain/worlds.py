@@ -21,7 +21,7 @@ from heapq import nlargest
 from itertools import product
 from typing import Any
 
-SEMANTICS = ("PK_TOPK", "PT_K", "U_KRANKS", "U_TOPK", "EXPECTED_RANK")
+SEMANTICS = ("PK_TOPK", "PT_K", "U_KRANKS", "U_TOPK", "EXPECTED_RANK", "PRF")
 
 Answer = list[tuple[Any, float]]  # record ids with their probabilities, as rows of a result
 
@@ -55,6 +55,10 @@ class Judge(ABC):
     at_rank: list[list[Fraction]]
     #: By place: how many rank higher on average (Cormode et al. 2009).
     expected_rank: list[Fraction]
+
+    @abstractmethod
+    def discounted(self, alpha: float) -> list[Fraction]:
+        """By place: the sum over all ranks, from 1, of alpha to the rank times its probability."""
 
     @abstractmethod
     def vector(self, places: tuple[int, ...]) -> Fraction:
@@ -109,6 +113,11 @@ class Judge(ABC):
         if semantics == "EXPECTED_RANK":
             order = sorted(places, key=lambda p: (rounded(self.expected_rank[p]), p))
             return [(p, self.expected_rank[p]) for p in order[: self.k]]
+        if semantics == "PRF":
+            assert threshold is not None
+            values = self.discounted(threshold)
+            order = sorted(places, key=lambda p: (-rounded(values[p]), p))
+            return [(p, values[p]) for p in order[: self.k]]
         order = sorted(places, key=lambda p: (-rounded(self.in_top[p]), p))
         if semantics == "PT_K":
             assert threshold is not None
@@ -142,7 +151,8 @@ class ByWorlds(Judge):
         self.at_rank = [[Fraction(0)] * self.k for _ in records]
         self.expected_rank = [Fraction(0)] * self.size
         self._vectors: dict[tuple[int, ...], Fraction] = {}
-        for present, chance in self.worlds():
+        self._worlds = self.worlds()
+        for present, chance in self._worlds:
             for rank, place in enumerate(present[: self.k]):
                 self.at_rank[place][rank] += chance
             for place in range(self.size):
@@ -151,6 +161,13 @@ class ByWorlds(Judge):
             if len(present) >= self.k:
                 top = present[: self.k]
                 self._vectors[top] = self._vectors.get(top, Fraction(0)) + chance
+
+    def discounted(self, alpha: float) -> list[Fraction]:
+        values = [Fraction(0)] * self.size
+        for present, chance in self._worlds:
+            for rank, place in enumerate(present, start=1):
+                values[place] += Fraction(alpha) ** rank * chance
+        return values
 
     def vector(self, places: tuple[int, ...]) -> Fraction:
         return self._vectors.get(places, Fraction(0))
@@ -222,6 +239,20 @@ class ByFormulas(Judge):
             above += chance
             above_of_rule[record.rule] += chance
         return rows
+
+    def discounted(self, alpha: float) -> list[Fraction]:
+        """By the generating function of the number above: each unit brings alpha or 1."""
+        discount, values = Fraction(alpha), []
+        rules: dict[Any, int] = {}
+        for place, chance in enumerate(self._chance):
+            own = self._rule_of(place)
+            value = discount * Fraction(chance, self._unit)
+            for rule, total in rules.items():
+                if rule != own:
+                    value *= 1 - Fraction(total, self._unit) * (1 - discount)
+            values.append(value)
+            rules[own] = rules.get(own, 0) + chance
+        return values
 
     def vector(self, places: tuple[int, ...]) -> Fraction:
         """All of them exist, and of every other rule nothing down to the last of them does."""

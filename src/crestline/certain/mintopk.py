@@ -9,24 +9,29 @@ records with fewer than k dominators are the minimal candidate set MTK (Theorem 
 one list, best first (the *super-top-k list*); the first k are the answer.
 
 **Cost**, with C panes a window, n records and s survivors (at most k) in a pane, M = size of MTK:
-n memory-bound comparisons to find the survivors, O(s log s) to rank them and O(k + M) to merge
-them, for each pane. Records kept: k H_C on average for scores in random order (H_C = 1 + 1/2 + ...
-+ 1/C, panes of at least k records); at worst k C, for falling scores; k, for rising ones. Nothing
-depends on how many records the window holds.
+n memory-bound comparisons to find the survivors, O(s log s) to rank them at worst and O(k + M) to
+merge them, for each pane. Small panes are merged together, about M / 2 records at a time; then a
+slide costs O(k) if its result changes or is written, and O(1) otherwise. Records kept: k H_C on
+average for scores in random order (H_C = 1 + 1/2 + ... + 1/C, panes of at least k records); at
+worst k C, for falling scores; k, for rising ones. Nothing depends on how many records the window
+holds.
 
 **Invariants**
   M1  each partition's list is sorted best first;
-  M2  a record's count of dominators is the number of listed betters that stay as long or longer;
-  M3  every count is below k;
-  M4  no listed record has expired.
+  M2  fewer than k listed betters of a record stay as long or longer;
+  M3  no listed record has expired.
 
 **Deviations from the paper.** (1) Panes are inserted whole rather than record by record: a pane's
 k best are found first, then merged in one pass. (2) Instead of a starting window mark and a lower
-bound pointer for each window, each record carries its count of dominators. The two say the same:
-a record is in the predicted top k of exactly those windows of its life that fewer than k listed
-betters reach; ``window_marks`` derives the marks, as in the paper's Figure 5. Counting makes the
-cost of a merge independent of the number of future windows, which the pointers do not.
-(3) Theorem 3.2's average of 2k is k H_C.
+bound pointer for each window, dominators are counted by their lives in one pass over the list. The
+two say the same: a record is in the predicted top k of exactly those windows of its life that fewer
+than k listed betters reach; ``window_marks`` derives the marks, as in the paper's Figure 5.
+Counting makes the cost of a merge independent of the number of future windows, which the pointers
+do not.
+(3) Theorem 3.2's average of 2k is k H_C. (4) Records that rank behind the lower bound pointer of a
+window that is some slides ahead cannot be reported until then, and are merged then
+(``kernels.certain.mintopk``). Those of a batch that later ones put out of reach are never stored
+(``kernels.certain.thinning``).
 
 **By hand.** Window of 4 records, slide of 2, k = 1. After 9 5 | 3 7 the list is 9 7: 9 wins now, 7
 will when 9 has gone; 5 and 3 never can.
@@ -44,33 +49,65 @@ from __future__ import annotations
 
 import numpy as np
 
-from crestline.certain.steps import ListOperator, ranked
-from crestline.core.sentinels import LONG_AGO
+from crestline.certain.steps import ListOperator
+from crestline.core.sentinels import LONG_AGO, NEVER
 from crestline.core.snapshots import Snapshots
-from crestline.kernels.certain.mintopk import advance_mintopk
+from crestline.kernels.certain.mintopk import Lived, advance_mintopk
+from crestline.kernels.certain.thinning import thin
+from crestline.kernels.common.order import is_ascending
 from crestline.operators.partitions import PerPartition
 from crestline.operators.ragged import Ragged
 from crestline.operators.records import Records
-from crestline.types import Bools, Ints
+from crestline.types import Bools, Floats, Ints
+
+#: A batch is thinned if its panes keep this many times k records.
+_MANY = 4
 
 
 class MinTopK(ListOperator):
     """The super-top-k list of each partition; see the module's text."""
 
+    best_first = False
+
     def _storage(self) -> tuple[Ragged, PerPartition]:
-        integers = dict.fromkeys(("tie", "pane", "id", "dominators"), np.int64)
+        integers = dict.fromkeys(("tie", "pane", "id"), np.int64)
         return Ragged(score=np.float64, **integers), PerPartition(done=LONG_AGO, shown=False)
+
+    def choose(
+        self, scores: Floats, times: Ints | None, partitions: Ints | None
+    ) -> tuple[Ints, Ints]:
+        """Also leave out records of many small panes that later panes put out of reach."""
+        kept, panes = super().choose(scores, times, partitions)
+        many = len(kept) >= _MANY * self.k and panes[0] < panes[-1]
+        if not many or self.partitions > 1 or self.panes.on_arrival:
+            return kept, panes
+        if times is not None and not is_ascending(panes):
+            return kept, panes
+        listed = self._kept
+        own = scores if len(kept) == len(scores) else scores[kept]
+        stays = np.flatnonzero(
+            thin(own, panes, self.k, self.panes.width, listed["score"], listed["pane"])
+        )
+        return kept[stays], panes[stays]
 
     def _advance(self, arrived: Records, offsets: Ints, until: Ints) -> Snapshots:
         listed = self._kept
-        arrived["dominators"] = np.zeros(len(arrived), np.int64)
         every = listed.joined(arrived)
         start, kept, report = advance_mintopk(
-            self._window, ranked(every), every["dominators"], listed.start, offsets + len(listed),
+            self._window, self._lived(every), listed.start, offsets + len(listed),
             self._own["done"], self._own["shown"], until,
         )  # fmt: skip
         listed.replace(start, **every.take(kept).columns)
         return self._snapshots(report, every)
+
+    def _lived(self, records: Records) -> Lived:
+        """The records with the steps of their first and last windows."""
+        pane, width, slide = records["pane"], self.panes.width, self.panes.slide
+        birth = pane if slide == 1 else pane // slide
+        if self.panes.unbounded:
+            return Lived(records["score"], records["tie"], birth, np.full(len(pane), NEVER))
+        last = pane + width
+        return Lived(records["score"], records["tie"], birth, last if slide == 1 else last // slide)
 
     def window_marks(self, partition: int = 0) -> list[tuple[int, int, int]]:
         """The paper's Figure 5: (id, starting mark, ending mark) for each record, best first.
@@ -105,10 +142,11 @@ class MinTopK(ListOperator):
             assert keys == sorted(keys, reverse=True), ("M1", p, keys)
             panes = listed["pane"][part]
             life = (panes + width) // self.panes.slide
-            counted = [int(np.count_nonzero(life[:i] >= life[i])) for i in range(len(life))]
-            assert counted == listed["dominators"][part].tolist(), ("M2", p, counted)
-            assert all(count < self.k for count in counted), ("M3", p, counted)
-            assert (panes >= self._own["done"][p] - width).all(), ("M4", p, panes)
+            if self.panes.unbounded:
+                life = np.zeros(len(panes), np.int64)
+            dominators = [int(np.count_nonzero(life[:i] >= life[i])) for i in range(len(life))]
+            assert all(count < self.k for count in dominators), ("M2", p, dominators)
+            assert (panes >= self._own["done"][p] - width).all(), ("M3", p, panes)
 
 
 __all__ = ["MinTopK"]

@@ -29,7 +29,7 @@ from crestline.operators.ragged import Ragged
 from crestline.operators.records import Records, new_ids
 from crestline.operators.reporting import Reporting, portion_length, require_k
 from crestline.operators.timing import Timing
-from crestline.operators.waiting import Waiting, rank_order
+from crestline.operators.waiting import Waiting, rank_order, time_order
 from crestline.types import Bools, Floats, Ints
 
 
@@ -38,6 +38,8 @@ class StepOperator(Reporting):
 
     #: Whether records beyond a pane's k best may be dropped before the algorithm sees them.
     prunes: ClassVar[bool] = True
+    #: Whether the algorithm gets the records of a pane best first, or in any order.
+    best_first: ClassVar[bool] = True
 
     def __init__(
         self, k: int, window: int | None, slide: int | None = None, *, only_changes: bool = False
@@ -156,7 +158,8 @@ class StepOperator(Reporting):
         return Snapshots.of(partition, end, count, ids, scores, query=number)
 
     def _take_closed(self, until: Ints) -> Records:
-        """Remove the records whose panes are over; sort them by partition, pane and rank."""
+        """Remove the records whose panes are over; sort them by partition, pane and, where the
+        algorithm wants it, rank."""
         wait = self._wait
         if len(wait) == 0:
             return Records(**wait.columns)
@@ -165,10 +168,12 @@ class StepOperator(Reporting):
             return arrived
         content = int(arrived["pane"].max()) + self.panes.width
         self._content_until = max(self._content_until, content)
-        stage = self._stages(arrived["pane"])
-        return arrived.take(
-            rank_order(arrived["partition"], stage, arrived["score"], arrived["tie"])
-        )
+        partition, pane = arrived["partition"], arrived["pane"]
+        if not self.best_first:
+            order = time_order(partition, pane)
+            return arrived if order is None else arrived.take(order)
+        stage = self._stages(pane)
+        return arrived.take(rank_order(partition, stage, arrived["score"], arrived["tie"]))
 
     def _stages(self, pane: Ints) -> Ints:
         """Return numbers that ascend with the panes and are equal for panes between the same two

@@ -13,11 +13,19 @@ KINDS = (
     "trades",
 )  # fmt: skip
 
+#: What a stream can have a default for: the fields of ``language.StreamDefaults``.
+DEFAULTS = ("order_by", "on", "probability", "exclusive_by")
+
 
 def engines(incomplete: str) -> list[str]:
     from crestline.cli.engine import ENGINES
 
     return _beginning(incomplete, ENGINES)
+
+
+def defaults(incomplete: str) -> list[str]:
+    stream, dot, _ = incomplete.rpartition(".")
+    return _beginning(incomplete, tuple(f"{stream}.{key}=" for key in DEFAULTS) if dot else ())
 
 
 def kinds(incomplete: str) -> list[str]:
@@ -50,4 +58,4 @@ def _beginning(incomplete: str, words: tuple[str, ...]) -> list[str]:
     return [word for word in words if word.startswith(incomplete)]
 
 
-__all__ = ["KINDS", "engines", "kinds", "papers", "suites", "triggers"]
+__all__ = ["DEFAULTS", "KINDS", "defaults", "engines", "kinds", "papers", "suites", "triggers"]

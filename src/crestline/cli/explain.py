@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from crestline.cli.arguments import QueryArgument, QueryFile, query_text
+from crestline.cli.arguments import QueryArgument, QueryFile, pairs, query_text
+from crestline.cli.defaults import DefaultOption, stream_defaults
 from crestline.cli.errors import Misuse
 
 if TYPE_CHECKING:
@@ -21,6 +22,14 @@ if TYPE_CHECKING:
 def explain(
     query: QueryArgument = None,
     query_file: QueryFile = None,
+    stream: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--stream", "-s", metavar="NAME=PATH",
+            help="Take the defaults of a stream from the file beside its data, as run does.",
+        ),
+    ] = None,
+    default: DefaultOption = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print a JSON list with one object per query.")
     ] = False,
@@ -32,7 +41,7 @@ def explain(
             " what that costs.",
         ),
     ] = None,
-) -> None:
+) -> None:  # fmt: skip
     """Say how a query would be run: algorithm and why, panes, records kept.
 
     For several queries it also says which of them share what. For queries with
@@ -50,14 +59,17 @@ def explain(
       crestline explain 'SELECT TOP 10 symbol FROM trades
         [RANGE 10 MINUTES SLIDE 1 MINUTE ON ts] ORDER BY price DESC'
     """
-    from crestline import running
+    from crestline.planner.explain import explain as explain_queries
+    from crestline.runtime.queries import named_queries
 
     text = query_text(query, query_file)
+    streams = pairs(stream, "--stream", "trades=trades.parquet") if stream else None
+    queries = named_queries(text, defaults=stream_defaults(default or [], streams))
     if picture is not None and query_file not in (None, "-"):
         from crestline.cli.places import check_places
 
         check_places({}, [("--picture", Path(picture))], [("--query", Path(query_file or ""))])
-    explanation = running.explain(text)
+    explanation = explain_queries(queries)
     if as_json:
         print(json.dumps([each.to_dict() for each in explanation.by_query.values()], indent=2))
     else:

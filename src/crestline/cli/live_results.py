@@ -1,4 +1,5 @@
-"""The current top k of each query of a following run, and the one before it.
+"""The current top k of each query of a following run, and the one before it. Of EMIT ENTRIES, which
+does not tell who left, the latest entries.
 
 What is kept stays small whatever the rounds bring: of many results in one round the last few, of
 many partitions the first that fit. Only the changes of EMIT CHANGES are all applied.
@@ -88,6 +89,8 @@ class LiveResults:
             self._read_columns(table.schema)
         if self.query.emit == "CHANGES":
             self.waiting.append(self._changed(table))
+        elif self.query.emit == "ENTRIES":
+            self.waiting.append(self._entered(table))
         elif self.together:
             steps = 1 if self.query.partition_by else _STEPS
             for end in self._new_ends(table)[-steps:]:
@@ -169,6 +172,19 @@ class LiveResults:
                 if rows
             }
         )
+
+    def _entered(self, table: pa.Table) -> dict[PartitionValues, PartitionResult]:
+        """The latest k entries of each partition, the newest first."""
+        results = dict(self.waiting[-1] if self.waiting else self.now)
+        entered: dict[PartitionValues, list[RankedRow]] = {}
+        for end, partition, row in self._lines(table, "at"):
+            entered.setdefault(partition, []).append(row)
+            known = results.get(partition)
+            results[partition] = PartitionResult(end, [] if known is None else known.rows)
+        for partition, rows in entered.items():
+            latest = [*rows[::-1], *results[partition].rows][: self.query.k]
+            results[partition] = PartitionResult(results[partition].end, latest)
+        return _first(results)
 
     def step(self) -> bool:
         """Go on to the next result, or by several where many wait; tell whether one waited."""

@@ -11,6 +11,7 @@ import typer
 
 from crestline.cli import completion
 from crestline.cli.arguments import QueryArgument, QueryFile, pairs, query_text
+from crestline.cli.defaults import DefaultOption, stream_defaults
 from crestline.cli.engine import choose
 from crestline.cli.errors import Misuse
 
@@ -32,6 +33,7 @@ def run(
             " streams.",
         ),
     ] = None,
+    default: DefaultOption = None,
     encoding: Annotated[
         str | None,
         typer.Option(
@@ -164,6 +166,9 @@ def run(
     [bold]Examples[/]
       crestline run --query top.sql --stream trades=trades.parquet
       crestline run --query top.sql -s 'trades=day-*.csv' --out top.parquet
+      crestline run 'SELECT top-3 FROM SENSOR [Range 20 mins] FREQUENCY 2 mins' \\
+        -s sensor=readings.csv --default sensor.on=ts \\
+        --default 'sensor.order_by=speed DESC' --default sensor.probability=chance
       echo 'SELECT TOP 3 id FROM s [ROWS 1000 SLIDE 100] ORDER BY x DESC' |
         crestline run - -s s=scores.jsonl --engine local --json --out top.jsonl
       gunzip -c day.csv.gz | crestline run --query top.sql -s trades=-
@@ -198,10 +203,10 @@ def run(
     from crestline.runtime.queries import named_queries
     from crestline.sources import with_paths
 
+    queries = named_queries(text, defaults=stream_defaults(default or [], streams))
     request = Request(
-        named_queries(text), streams, out, rejects, strict, as_json, quiet, show, master, settings,
-        audit,
-    )  # fmt: skip
+        queries, streams, out, rejects, strict, as_json, quiet, show, master, settings, audit
+    )
     check_run(request, follow, checkpoint, query_file)
     request = replace(request, streams=with_paths(streams, encoding))
     summary = _run(request, choice.engine, follow, checkpoint, trigger, files_per_round)

@@ -84,6 +84,8 @@ class Watch:
 
     def _heading(self, results: LiveResults, width: int) -> Text:
         what = f"top {results.query.k} of {results.query.stream}"
+        if results.query.emit == "ENTRIES":
+            what = f"latest entries into the {what}"
         if results.name != "query":
             what = f"{results.name}: {what}"
         end = f"   at {cell(results.end)}" if results.end is not None else ""

@@ -77,6 +77,8 @@ def _probability(cursor: Cursor, _: Draft) -> Fields:
         semantics = cursor.one_of((*SEMANTICS, "GLOBAL_TOPK"), "a meaning")
         if semantics == "PT_K":
             threshold = _threshold(cursor)
+        elif semantics == "PRF":
+            threshold = _alpha(cursor)
     semantics = "PK_TOPK" if semantics == "GLOBAL_TOPK" else semantics
     return {"probability": Probability(expression, exclusive, semantics, threshold)}
 
@@ -89,6 +91,16 @@ def _threshold(cursor: Cursor) -> float:
         raise cursor.error("the threshold is above 0 and at most 1", token, "write PT_K(0.5)")
     cursor.expect_symbol(")")
     return threshold
+
+
+def _alpha(cursor: Cursor) -> float:
+    cursor.expect_symbol("(", "write PRF(0.9)")
+    token = cursor.token
+    alpha = cursor.real("alpha")
+    if not 0 < alpha < 1:
+        raise cursor.error("alpha is above 0 and below 1", token, "write PRF(0.9)")
+    cursor.expect_symbol(")")
+    return alpha
 
 
 def _summed(cursor: Cursor, draft: Draft) -> Fields:
@@ -125,7 +137,7 @@ def _frequency(cursor: Cursor, _: Draft) -> Fields:
 
 def _emit(cursor: Cursor, _: Draft) -> Fields:
     cursor.expect("EMIT")
-    return {"emit": cursor.one_of(EMISSIONS, "SNAPSHOTS or CHANGES")}
+    return {"emit": cursor.one_of(EMISSIONS, "SNAPSHOTS, CHANGES or ENTRIES")}
 
 
 def _exact(cursor: Cursor, _: Draft) -> Fields:

@@ -38,10 +38,14 @@ class StreamDefaults:
     """What a query on a stream means when it does not say so itself.
 
     ``order_by`` is the text of ORDER BY terms, ``on`` the event-time column of time windows.
+    ``probability`` is that of a record, for queries with neither WITH PROBABILITY nor COMBINE;
+    ``exclusive_by`` is the column of its rule, where ``probability`` is used.
     """
 
     order_by: str | None = None
     on: str | None = None
+    probability: str | None = None
+    exclusive_by: str | None = None
 
 
 Defaults = Mapping[str, StreamDefaults]

@@ -10,10 +10,12 @@ from crestline.language.advice import SKELETON
 from crestline.language.clauses import read_clauses
 from crestline.language.cursor import Cursor
 from crestline.language.draft import Defaults, Draft, Fields, Placed, StreamDefaults, read_default
+from crestline.language.expression import read_column, read_expression
 from crestline.language.ordering import read_order_terms
 from crestline.language.query import (
     Combine,
     OrderTerm,
+    Probability,
     Query,
     beside_star,
     name_problem,
@@ -82,6 +84,8 @@ def _read_statement(cursor: Cursor, defaults: Defaults) -> Query:
     # A PARTITION BY column that is selected as well is shown once.
     select_only = [placed for placed in draft.select if placed[0] not in fields["partition_by"]]
     combine = fields.get("combine")
+    if combine is None and "probability" not in fields and default.probability is not None:
+        fields["probability"] = _default_probability(cursor, default)
     _check_star(cursor, draft, fields)
     if combine is not None:
         _check_object(cursor, combine, select_only)
@@ -113,6 +117,14 @@ def _default_order(cursor: Cursor, stream: str, default: StreamDefaults) -> tupl
             hint=f"write ORDER BY column DESC, or give a default for the stream {stream}",
         )
     return read_default(cursor, default.order_by, lambda inner: read_order_terms(inner, Draft()))
+
+
+def _default_probability(cursor: Cursor, default: StreamDefaults) -> Probability:
+    assert default.probability is not None
+    exclusive = default.exclusive_by
+    if exclusive is not None:
+        exclusive = read_default(cursor, exclusive, lambda c: read_column(c, "EXCLUSIVE BY"))
+    return Probability(read_default(cursor, default.probability, read_expression), exclusive)
 
 
 # -- what clauses must not say together ------------------------------------------------------------

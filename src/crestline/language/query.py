@@ -22,10 +22,11 @@ MAX_K = 10_000_000
 OWN_COLUMNS = {
     "SNAPSHOTS": ("query", "window_start", "window_end", "rank", "score"),
     "CHANGES": ("query", "at", "change", "rank", "previous_rank", "score"),
+    "ENTRIES": ("query", "at", "change", "rank", "previous_rank", "score"),
 }
 
 COMBINATIONS = ("SUM", "AVG", "MIN", "MAX", "WEIGHTED_SUM")
-SEMANTICS = ("PK_TOPK", "PT_K", "U_KRANKS", "U_TOPK", "EXPECTED_RANK")
+SEMANTICS = ("PK_TOPK", "PT_K", "U_KRANKS", "U_TOPK", "EXPECTED_RANK", "PRF")
 EMISSIONS = tuple(OWN_COLUMNS)
 LATE = ("DROP", "REVISE")
 
@@ -117,6 +118,7 @@ class Probability:
     expression: Expression
     exclusive_by: str | None = None
     semantics: str = "PK_TOPK"
+    #: Of PT_K; of PRF it is alpha.
     threshold: float | None = None
 
     def __str__(self) -> str:

@@ -34,9 +34,10 @@ class Audit:
         for name, query in queries.items():
             if plan(query).algorithm.exact:
                 continue
-            if query.emit == "CHANGES":
+            if query.emit != "SNAPSHOTS":
                 raise PlanError(
-                    f"an audit compares whole answers: leave out EMIT CHANGES of the query {name}."
+                    "an audit compares whole answers: leave out"
+                    f" EMIT {query.emit} of the query {name}."
                 )
             self._twins[f"{name} (exact)"] = name
         if not self._twins:

@@ -59,7 +59,7 @@ def _in_order(table: pa.Table, query: Query) -> pa.Table:
     out of this order, as one may be far ahead of another."""
     if not (query.partition_by and counts_rows(query.window)):
         return table
-    end = "at" if query.emit == "CHANGES" else "window_end"
+    end = "window_end" if query.emit == "SNAPSHOTS" else "at"
     names = [end, *(item.name for item in query.partition_by)]
     keys = [sort_codes(table.column(name)) for name in names]
     return table.take(np.lexsort(keys[::-1]))

@@ -13,8 +13,6 @@ from crestline.types import Bools, Floats, Ints
 
 #: Waiting records are pruned again when they have doubled, but not below this number.
 PRUNE_AT_LEAST = 4096
-#: Runs up to this length are sorted by a kernel.
-_SHORT = 512
 
 
 class Waiting(Records):
@@ -63,43 +61,29 @@ class Waiting(Records):
 
 def rank_order(partition: Ints, stage: Ints, score: Floats, tie: Ints) -> Ints:
     """Return the indices by partition, stage, then best first."""
-    single = not partition.any()
-    if single and is_ascending(stage):
-        return _order_of_runs(stage, score, tie)
-    best = _best_first(score, tie)
-    stage = stage[best]
-    if single:
-        return best[np.argsort(stage, kind="stable")]
-    first = int(stage.min())
-    span = int(stage.max()) - first + 1
-    partition = partition[best]
-    if span > (1 << 62) // (int(partition.max()) + 1):
-        return best[np.lexsort((stage, partition))]
-    return best[np.argsort(partition * span + (stage - first), kind="stable")]
-
-
-def _order_of_runs(stage: Ints, score: Floats, tie: Ints) -> Ints:
-    """The same where stages are in order already: sort the records of each, on their own."""
-    order = np.arange(len(stage))
-    changes = (stage[1:] != stage[:-1]).nonzero()[0]
-    if len(changes) + 1 == len(stage):
-        return order
-    starts = np.zeros(len(changes) + 2, np.int64)
-    starts[1:-1], starts[-1] = changes + 1, len(stage)
-    sort_runs(order, starts, _SHORT, score, tie)
-    if len(stage) > _SHORT:
-        for run in np.flatnonzero(np.diff(starts) > _SHORT):  # NumPy sorts long ones faster
-            part = slice(starts[run], starts[run + 1])
-            order[part] = starts[run] + _best_first(score[part], tie[part])
+    order = time_order(partition, stage)
+    if order is not None:
+        partition, stage = partition[order], stage[order]
+    else:
+        order = np.arange(len(stage))
+    changes = ((stage[1:] != stage[:-1]) | (partition[1:] != partition[:-1])).nonzero()[0]
+    if len(changes) + 1 < len(stage):
+        starts = np.zeros(len(changes) + 2, np.int64)
+        starts[1:-1], starts[-1] = changes + 1, len(stage)
+        sort_runs(order, starts, score, tie)
     return order
 
 
-def _best_first(score: Floats, tie: Ints) -> Ints:
-    best: Ints = np.argsort(-score)
-    ranked = score[best]
-    if (ranked[1:] == ranked[:-1]).any():
-        best = np.lexsort((-tie, -score))
-    return best
+def time_order(partition: Ints, stage: Ints) -> Ints | None:
+    """Return the indices by partition and stage, None if they are in this order already."""
+    if not partition.any():
+        return None if is_ascending(stage) else np.argsort(stage, kind="stable")
+    first = int(stage.min())
+    span = int(stage.max()) - first + 1
+    if span > (1 << 62) // (int(partition.max()) + 1):
+        return np.lexsort((stage, partition))
+    key = partition * span + (stage - first)
+    return None if is_ascending(key) else np.argsort(key, kind="stable")
 
 
-__all__ = ["PRUNE_AT_LEAST", "Waiting", "rank_order"]
+__all__ = ["PRUNE_AT_LEAST", "Waiting", "rank_order", "time_order"]

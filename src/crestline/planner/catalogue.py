@@ -71,7 +71,7 @@ CATALOGUE: tuple[Algorithm, ...] = (
         "MINTOPK",
         "certain",
         "keeps the minimal candidate set in one list (Yang et al. 2011); the default",
-        "a scan of each pane, then k + M a slide",
+        "a scan of each pane, then k + M a slide, or for several small slides together",
         "M = k H_C on average, k C at worst",
         MinTopK,
         rehearsals=IN_STEPS + AT_ARRIVALS,

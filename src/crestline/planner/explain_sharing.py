@@ -9,12 +9,13 @@ from typing import Any
 from crestline.core.window import RangeWindow, counts_rows
 from crestline.language import Query
 from crestline.planner.facts import Block, QueryFacts, facts, query_block
-from crestline.planner.plan import plan
+from crestline.planner.plan import needs_whole_window, plan
 from crestline.planner.shared import Bundle, SharedPlan, Standing, arrange, why_alone
 from crestline.planner.standing import StandingPlan
 from crestline.planner.timeline import timeline
-from crestline.planner.words import duration, listed, per_minute
+from crestline.planner.words import duration, kept_text, listed, per_minute
 from crestline.sharing import PLANS, ExecutionPlan
+from crestline.sharing.price import followed, price
 
 #: With more queries than this, only what they share is described, not each of them.
 _MOST = 12
@@ -69,9 +70,12 @@ def _bundle_facts(bundle: Bundle) -> dict[str, Any] | None:
         entries["costs_a_minute"] = {
             name: float(each.cost * 60_000_000) for name, each in plans.items()
         }
+        entries["engine_us_a_minute"] = {
+            name: round(us, 1) for name, us in _engine_us(plans, shared).items()
+        }
         entries["executions"] = [
             {"at_us": execution.at, "k": execution.k, "queries": list(execution.members)}
-            for cycle in chosen.cycles
+            for cycle in _shown(chosen, shared).cycles
             for execution in cycle.executions
         ]
     return entries
@@ -118,13 +122,35 @@ def _block(bundle: Bundle, queries: Mapping[str, Query], width: int) -> Block:
     )  # fmt: skip
     if chosen.note:
         lines.append(("", chosen.note))
-    lines.append(("answers", "each query at the latest computation that its FREQUENCY allows"))
+    shown = _shown(chosen, shared)
+    own_moments = shown is not chosen
+    lines.append(
+        ("answers", "each query at the multiples of its FREQUENCY; those of one moment are computed"
+                    " together" if own_moments else
+                    "each query at the latest computation that its FREQUENCY allows")
+    )  # fmt: skip
     costs = ", ".join(f"{name} {per_minute(each.cost)}" for name, each in plans.items())
     lines.append(("costs", f"{costs} a minute"))
-    if plans["NS"].cost:
-        saved = 1 - chosen.cost / plans["NS"].cost
-        lines.append(("saves", f"{float(saved):.0%} of what computing each query alone (NS) costs"))
-    return Block(lines, timeline(chosen, width=width, unit=duration))
+    took = _engine_us(plans, shared)
+    lines.append(
+        ("takes", f"about {took[chosen.name]:,.0f} us a minute with its results; each query alone"
+                  f" (NS) {took['NS']:,.0f}")
+    )  # fmt: skip
+    saved = 1 - took[chosen.name] / took["NS"]
+    lines.append(("saves", f"{saved:.0%} of the time of NS"))
+    return Block(lines, timeline(shown, width=width, unit=duration))
+
+
+def _shown(plan: ExecutionPlan, shared: SharedPlan) -> ExecutionPlan:
+    """The plan itself, or the moments of each query where DP leaves them their own."""
+    way = followed(plan, shared.demands)
+    return way if len(way.cycles) > len(plan.cycles) else plan
+
+
+def _engine_us(plans: Mapping[str, ExecutionPlan], shared: SharedPlan) -> dict[str, float]:
+    """What the engine takes to follow each plan, in microseconds per minute of the stream."""
+    demands = shared.demands
+    return {name: 60_000 * price(followed(each, demands), demands) for name, each in plans.items()}
 
 
 def _standing_block(standing: StandingPlan, names: list[str]) -> Block:
@@ -161,15 +187,34 @@ def _structure(shared: SharedPlan) -> str:
     panes = window.panes
     if shared.uncertain:
         assert isinstance(window, RangeWindow)
-        return (
-            f"one list of the records that decide any of the answers, over {duration(window.width)}"
-            f" of {window.on}; one array of probabilities serves every k up to {query.k:,}"
-        )
+        kept, _ = kept_text(query, plan(query).algorithm)
+        if not needs_whole_window(query):
+            kept = "one list of the records that decide any of the answers"
+        return f"{kept}, over {duration(window.width)} of {window.on}; {_computed(shared)}"
     if shared.on_arrival:
         return f"one band of candidates up to k = {query.k:,}; records expire one by one"
     pane = f"{panes.length:,} records" if counts_rows(window) else duration(panes.length)
     reach = "and nothing expires" if panes.unbounded else f"{panes.width:,} to the longest window"
     return f"one band of candidates up to k = {query.k:,}, panes of {pane} at least, {reach}"
+
+
+def _computed(shared: SharedPlan) -> str:
+    """What one computation of uncertain queries gives to several of them."""
+    asked: dict[str, int] = {}  # the largest k of each meaning
+    for query in shared.queries.values():
+        assert query.probability is not None
+        meaning = query.probability.semantics
+        asked[meaning] = max(asked.get(meaning, 0), query.k)
+    ranked, alone = asked.pop("EXPECTED_RANK", 0), [m for m in ("U_TOPK", "PRF") if m in asked]
+    by_array = max((k for meaning, k in asked.items() if meaning not in alone), default=0)
+    said = []
+    if by_array:
+        said.append(f"one array of probabilities serves every k up to {by_array:,}")
+    if ranked:
+        said.append(f"expected ranks are worked out once for every k up to {ranked:,}")
+    if alone:
+        said.append(f"each query for {' or '.join(alone)} is worked out by itself")
+    return ", ".join(said)
 
 
 def _kept_one_by_one(shared: SharedPlan) -> float:

@@ -13,6 +13,7 @@ from crestline.planner.shared import SharedPlan
 from crestline.planner.words import (
     columns_text,
     combined_text,
+    cost_text,
     duration,
     emitted_text,
     kept_text,
@@ -71,7 +72,7 @@ class QueryFacts:
     lateness_us: int | None
     #: DROP or REVISE.
     late: str
-    #: SNAPSHOTS or CHANGES.
+    #: SNAPSHOTS, CHANGES or ENTRIES.
     emit: str
     #: FREQUENCY in microseconds; None if it is not written.
     frequency_us: int | None
@@ -100,7 +101,7 @@ def facts(plan: QueryPlan, name: str | None = None, **sharing: Any) -> QueryFact
     alone: Plan = SharedPlan({name: query}) if plan.algorithm.plans else plan
     operator = alone.make_operator()
     notes = operator.notes()
-    keeps, keeps_why = kept_text(plan, operator)
+    keeps, keeps_why = kept_text(query, plan.algorithm)
     return QueryFacts(
         query=name,
         text=str(query),
@@ -112,7 +113,7 @@ def facts(plan: QueryPlan, name: str | None = None, **sharing: Any) -> QueryFact
         bounds=upper_text(query),
         algorithm=plan.algorithm.name,
         reason=plan.reason,
-        cost=plan.algorithm.cost,
+        cost=cost_text(query, plan.algorithm),
         keeps=keeps,
         keeps_why=keeps_why,
         pane=pane,

@@ -28,6 +28,7 @@ from crestline.planner.catalogue import (
     uncertain_default,
 )
 from crestline.planner.refusals import REFUSALS
+from crestline.uncertain.semantics import meaning_of
 
 #: Settings in the state of an operator that the query determines as well.
 _SETTINGS = frozenset(
@@ -104,7 +105,7 @@ class QueryPlan:
     def make_operator(self, *, shard: bool = False) -> Operator:
         """Make a fresh operator; window and slide in records or microseconds."""
         query = self.query
-        settings: dict[str, Any] = {"only_changes": query.emit == "CHANGES", **self.options}
+        settings: dict[str, Any] = {"only_changes": query.emit != "SNAPSHOTS", **self.options}
         if query.combine is not None:
             once = bool(settings.pop("once", False))
             settings["combination"] = combination_of(query, once=once)
@@ -145,6 +146,15 @@ class QueryPlan:
     def worst_kept(self) -> int:
         """Records kept for each partition if scores only ever fall."""
         return self.query.k * self.query.window.panes.per_window
+
+
+def needs_whole_window(query: Query) -> bool:
+    """Whether an uncertain query asks for what no compact set is known to decide."""
+    asked = query.probability
+    if asked is None:
+        return False
+    meaning = meaning_of(asked.semantics, asked.threshold, query.summed)
+    return meaning.keeps_everything(asked.exclusive_by is not None)
 
 
 def width_of(window: Window) -> int | None:
@@ -222,6 +232,8 @@ def _default(query: Query) -> tuple[Algorithm, str, Mapping[str, float]]:
             return _known("CORRELATED"), reason, {}
         reason = "the default for incomplete streams: exact, and it keeps no more than it must"
         return _known("EAA"), reason, {}
+    if needs_whole_window(query):
+        return _known("BS"), "it keeps the whole window, and nothing smaller is known to do", {}
     if query.probability is not None:
         reason = "the default for uncertain streams: exact, and most records cost little"
         return uncertain_default(), reason, {}

@@ -52,9 +52,22 @@ def revised_rows(query: Query) -> str | None:
 
 
 def revised_changes(query: Query) -> str | None:
-    if query.late != "REVISE" or query.emit != "CHANGES":
+    if query.late != "REVISE" or query.emit == "SNAPSHOTS":
         return None
-    return "LATE REVISE needs EMIT SNAPSHOTS: a stream of changes cannot correct the past."
+    what = query.emit.lower()
+    return f"LATE REVISE needs EMIT SNAPSHOTS: a stream of {what} cannot correct the past."
+
+
+def entries_of_no_record(query: Query) -> str | None:
+    if query.emit != "ENTRIES" or not (query.combine or query.summed):
+        return None
+    what, clause = "an object", "COMBINE"
+    if query.summed:
+        what, clause = "a value", "BY SUM OF PROBABILITY"
+    return (
+        f"EMIT ENTRIES reports each record once, and with {clause} a row is no record: {what} comes"
+        " and goes with its records. Write EMIT CHANGES."
+    )
 
 
 # -- COMBINE ---------------------------------------------------------------------------------------
@@ -323,6 +336,7 @@ REFUSALS: tuple[Refusal, ...] = (
     without_event_time,
     revised_rows,
     revised_changes,
+    entries_of_no_record,
     combined_with_probability,
     combined_with_key,
     combined_and_revised,

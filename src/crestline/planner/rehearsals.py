@@ -9,6 +9,7 @@ from __future__ import annotations
 from crestline.language.query import SEMANTICS
 
 _STEPS = ("RANGE 20 SECONDS SLIDE 5 SECONDS ON ts", "ROWS 20 SLIDE 5", "ROWS 20 SLIDE 5 ON ts")
+_PARAMETER = {"PT_K": "PT_K(0.5)", "PRF": "PRF(0.5)"}
 _ARRIVALS = ("RANGE 20 SECONDS ON ts", "ROWS 20")
 
 
@@ -28,7 +29,7 @@ def _questions() -> tuple[str, ...]:
         uncertain = f"id FROM s [{_STEPS[0]}] WITH PROBABILITY p{exclusive}"
         alone = [
             f"SELECT TOP {k} {uncertain} AS {question} ORDER BY x"
-            for question in (name.replace("PT_K", "PT_K(0.5)") for name in SEMANTICS)
+            for question in (_PARAMETER.get(name, name) for name in SEMANTICS)
             for k in (2, 3)
         ]
         summed = f"SELECT TOP 2 {uncertain} BY SUM OF PROBABILITY ORDER BY x"

@@ -31,10 +31,9 @@ from crestline.core.specs import QuerySpec, SharedOperator
 from crestline.core.window import RangeWindow, RowsWindow, UnboundedWindow, Window, counts_rows
 from crestline.language import Query
 from crestline.planner.catalogue import reports_every_arrival
-from crestline.planner.plan import Plan, harmonic, plan, width_of
+from crestline.planner.plan import Plan, harmonic, needs_whole_window, plan, width_of
 from crestline.planner.standing import StandingPlan, grouped, pays, standing_key
 from crestline.sharing import Demand, Schedule, SharedAgenda
-from crestline.uncertain.semantics import meaning_of
 from crestline.uncertain.shared import SharedWorlds
 
 
@@ -284,9 +283,7 @@ def sharing_key(query: Query) -> Hashable | None:
     kind: Hashable
     if query.probability is not None:
         asked = query.probability
-        whole = meaning_of(asked.semantics, asked.threshold, query.summed).keeps_all or (
-            asked.semantics == "U_TOPK" and asked.exclusive_by is not None
-        )
+        whole = needs_whole_window(query)
         kind = ("uncertain", width_of(query.window), str(asked.expression.sql), asked.exclusive_by,
                 query.summed, whole)  # fmt: skip
     elif counts_rows(query.window):
@@ -326,7 +323,7 @@ def spec_of(query: Query, since: int = LONG_AGO) -> QuerySpec:
         width_of(query.window),
         None if query.frequency is not None else query.window.slide,
         frequency=query.frequency,
-        only_changes=query.emit == "CHANGES",
+        only_changes=query.emit != "SNAPSHOTS",
         since=since,
         semantics=None if uncertain is None else uncertain.semantics,
         threshold=None if uncertain is None else uncertain.threshold,

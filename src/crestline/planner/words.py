@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from crestline.core.operator import Operator
 from crestline.core.window import RowsWindow, UnboundedWindow
 from crestline.language import Query
-from crestline.planner.plan import QueryPlan
+from crestline.planner.algorithm import Algorithm
+from crestline.planner.plan import needs_whole_window
 
 #: Names that are listed at most.
 _LONGEST_LIST = 8
@@ -78,6 +78,8 @@ _SEMANTICS = {
     "U_KRANKS": "for each rank the record that is most probably exactly there",
     "U_TOPK": "the k records that are most probably the whole top k together",
     "EXPECTED_RANK": "the k records of smallest expected rank, which the column probability holds",
+    "PRF": "the k records of the largest sum over ranks i of {threshold}^i times the probability"
+    " of rank i, which the column probability holds",
 }
 
 
@@ -152,15 +154,39 @@ def upper_text(query: Query) -> str | None:
 _WHOLE = "the whole window"
 
 
-def kept_text(plan: QueryPlan, operator: Operator) -> tuple[str, str | None]:
+#: What an answer costs where the whole window is kept in rank order.
+_WHOLE_COST = {
+    "EXPECTED_RANK": "log n for each record, n log n for each answer from n records",
+    "U_TOPK": "log n for each record; an answer looks at as many of the best as decide it",
+}
+
+
+def kept_text(query: Query, algorithm: Algorithm) -> tuple[str, str | None]:
     """Describe what is kept; for an uncertain stream also why no less, or why that is enough."""
-    clause, keeps = plan.query.probability, plan.algorithm.keeps
-    if clause is None:
+    keeps = algorithm.keeps
+    if query.probability is None:
         return keeps, None
-    if getattr(operator, "keeps_all", False):
-        rules = " with EXCLUSIVE BY" if clause.semantics == "U_TOPK" else ""
-        return _WHOLE, f"nothing smaller is known to decide {clause.semantics}{rules}"
+    if needs_whole_window(query):
+        return _WHOLE, f"nothing smaller is known to decide {asked_text(query)}"
+    if query.probability.semantics == "PRF":
+        keeps = keeps.replace("about 2 k", "from k to k + 2 / (1 - a), for even probabilities")
     return keeps, None if keeps == _WHOLE else "no other record can come into an answer"
+
+
+def cost_text(query: Query, algorithm: Algorithm) -> str:
+    """Describe what the algorithm costs. Where all synopses keep the whole window in rank order,
+    that is the same for all of them."""
+    if not needs_whole_window(query) or algorithm.plans or algorithm.name == "NAIVE":
+        return algorithm.cost
+    assert query.probability is not None
+    return _WHOLE_COST[query.probability.semantics]
+
+
+def asked_text(query: Query) -> str:
+    """The meaning, with EXCLUSIVE BY if what is kept depends on that."""
+    assert query.probability is not None
+    rules = " with EXCLUSIVE BY" if query.probability.semantics == "U_TOPK" else ""
+    return query.probability.semantics + rules
 
 
 def emitted_text(query: Query) -> str:
@@ -168,6 +194,8 @@ def emitted_text(query: Query) -> str:
     if query.emit == "SNAPSHOTS":
         whole = "top k" if query.probability is None else "answer"
         return f"the whole {whole} each time"
+    if query.emit == "ENTRIES":
+        return "each record once, when it first becomes one of the answer"
     if query.probability is not None:
         return "enter, leave and move only; a probability that changes is a move"
     if query.combine is not None:

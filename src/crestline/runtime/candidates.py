@@ -21,7 +21,7 @@ from crestline.runtime.encoders import Encoder
 from crestline.runtime.fitting import retyped
 from crestline.runtime.partitions import Partitions
 from crestline.runtime.roles import Number, partition_role
-from crestline.runtime.rows import ChangeLog
+from crestline.runtime.shown import ShownLog
 from crestline.types import Ints
 
 #: Records, or partitions, are forgotten when there are this many more than needed.
@@ -92,24 +92,22 @@ class Candidates:
 
     # -- forgetting ---------------------------------------------------------------------------
 
-    def compact(self, log: ChangeLog | None, slack: int = _SLACK) -> None:
-        """Forget the columns of records that neither the operator nor the log refers to."""
+    def compact(self, log: ShownLog, slack: int = _SLACK) -> None:
+        """Forget the columns of records that neither the operator nor the log needs."""
         self.encoder.prune(self.table)
         if not self._forgets:
             return
-        shown = np.empty(0, np.int64) if log is None else log.shown
-        if len(self.table) <= 2 * (self.operator.candidates + len(shown)) + slack:
+        if len(self.table) <= 2 * (self.operator.candidates + len(log.needed)) + slack:
             return
         used = np.zeros(len(self.table), np.bool_)
         used[self.operator.ids()] = True
-        used[shown] = True
+        used[log.needed] = True
         new_ids = self.table.keep_only(np.flatnonzero(used))
         self.operator.rename(new_ids)
-        if log is not None:
-            log.rename(new_ids)
+        log.rename(new_ids)
         self.encoder.renumber(self.table)
 
-    def forget_partitions(self, log: ChangeLog | None, slack: int = _SLACK) -> None:
+    def forget_partitions(self, log: ShownLog, slack: int = _SLACK) -> None:
         """Forget partitions without records, so that keys that come and go do not pile up."""
         count = len(self.partitions)
         if count <= slack or not self._forgets:
@@ -117,9 +115,7 @@ class Candidates:
         live = self.operator.live_partitions()
         if live is None:
             return
-        if log is not None:
-            live |= log.showing(len(live))
-        kept = np.flatnonzero(live)
+        kept = np.flatnonzero(live | log.showing(len(live)))
         if count <= 2 * len(kept) + slack:
             return
         self.compact(log, slack=0)
@@ -127,8 +123,7 @@ class Candidates:
         new_codes[kept] = np.arange(len(kept))
         self.operator.keep_partitions(kept)
         self.table.rename_partitions(new_codes)
-        if log is not None:
-            log.keep_partitions(kept)
+        log.keep_partitions(kept)
         self.partitions = Partitions(self._partition_schema, self.partitions.table().take(kept))
 
     # -- between machines ---------------------------------------------------------------------

@@ -7,22 +7,24 @@ from itertools import count
 from typing import Any
 
 from crestline.core.errors import PlanError, QueryError, SourceError
-from crestline.language import Query, parse_all
+from crestline.language import Query, StreamDefaults, parse_all
 
 
 def named_queries(
-    query: str | Query, name: str | None = None, taken: Mapping[str, Query] | None = None
-) -> dict[str, Query]:
+    query: str | Query, name: str | None = None, taken: Mapping[str, Query] | None = None,
+    defaults: Mapping[str, StreamDefaults] | None = None,
+) -> dict[str, Query]:  # fmt: skip
     """The queries of a text by name.
 
     A query without a name is called ``query``, or ``query_1`` and so on if there are several.
-    ``name`` is the name of a single query. Names in ``taken`` are not given again.
+    ``name`` is the name of a single query. Names in ``taken`` are not given again. ``defaults``,
+    by stream, complete what a text leaves out.
     """
     if not isinstance(query, str | Query):
         raise QueryError(
             f"a query is a text, or what crestline.parse made of one, not {type(query).__name__}"
         )
-    queries = (query,) if isinstance(query, Query) else parse_all(query)
+    queries = (query,) if isinstance(query, Query) else parse_all(query, defaults)
     taken = {} if taken is None else taken
     if name is not None and len(queries) > 1:
         raise PlanError(f"there are {len(queries)} queries, which cannot all be called {name}")

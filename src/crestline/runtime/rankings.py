@@ -101,6 +101,11 @@ def _partitions(table: pa.Table, names: list[str]) -> dict[tuple[str, ...], pa.A
 
 
 def _ranking(table: pa.Table, query: Query, title: str) -> Ranking:
+    if query.emit == "ENTRIES":
+        raise CrestlineError(
+            "EMIT ENTRIES does not tell who left, so there are no ranks to draw: write EMIT"
+            " SNAPSHOTS or EMIT CHANGES"
+        )
     if query.emit == "CHANGES":
         top_at = _after_changes(table, query)
         results = len(top_at)

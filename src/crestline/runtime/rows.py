@@ -89,8 +89,8 @@ class RowBuilder:
         self._descending = np.array([named is None or named[1].descending for named in queries])
 
     def schema(self, emit: str) -> pa.Schema:
-        """The schema of all tables of SNAPSHOTS, or of CHANGES."""
-        return self._changes if emit == "CHANGES" else self._snapshots
+        """The schema of all tables of SNAPSHOTS, or of CHANGES and ENTRIES."""
+        return self._snapshots if emit == "SNAPSHOTS" else self._changes
 
     def snapshots(
         self, reported: Snapshots, kept: pa.Table, partitions: Partitions, revision: Ints | None
@@ -272,7 +272,7 @@ class ChangeLog:
 
     def _changing_numbers(self, reported: Snapshots, shown: Floats, ids: int) -> Changes:
         id = np.concatenate((self.shown, reported.id))
-        numbers = np.concatenate((shown, _numbers_of(reported, len(shown))), axis=1)
+        numbers = np.concatenate((shown, numbers_of(reported, len(shown))), axis=1)
         code = numbers[0]
         if len(numbers) > 1:  # one code for each combination
             code = np.unique(numbers, axis=1, return_inverse=True)[1].ravel().astype(np.float64)
@@ -351,7 +351,7 @@ class ChangeLog:
             sound.require(fits, "log.numbers are not of the records shown")
 
 
-def _numbers_of(reported: Snapshots, count: int) -> Floats:
+def numbers_of(reported: Snapshots, count: int) -> Floats:
     """The numbers of reported records that may change while they are shown."""
     view = reported.bounds
     if view is not None:

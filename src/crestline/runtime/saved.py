@@ -34,7 +34,7 @@ def state_of(executor: BundleExecutor) -> dict[str, Any]:
         "operator": executor.plan.save_operator(candidates.operator),
         "candidates": candidates.state(),
         "turns": executor.turns.state(),
-        "log": {} if views.log is None else views.log.state(),
+        "log": views.log.state(),
         "metrics": executor.metrics.as_dict() | {"seconds": 0.0},
     }
 
@@ -53,8 +53,6 @@ def _restore(executor: BundleExecutor, state: dict[str, Any]) -> None:
     operator = executor.plan.restore_operator(state["operator"], shard=executor.shard)
     executor.candidates.restore(state["candidates"], operator)
     executor.turns.restore(state["turns"])
-    if views.log is not None:
-        views.log.restore(state["log"])
     _restore_metrics(executor.metrics, state["metrics"])
     executor.rejects.counts = dict(executor.metrics.rejected)
 
@@ -67,8 +65,9 @@ def _restore_metrics(metrics: Metrics, state: dict[str, Any]) -> None:
 
 
 def _check(executor: BundleExecutor, state: dict[str, Any]) -> None:
-    """Refuse what refers to records or partitions that are not there, and numbers that are none."""
-    candidates, log = executor.candidates, executor.views.log
+    """Refuse what refers to records or partitions that are not there, and numbers that are none;
+    restore what was shown."""
+    candidates = executor.candidates
     sound.moments("latest", np.array([state["latest"]]))
     sound.like(state["arrived"], 0, "arrived")
     for counts in (state["metrics"]["rejected"], state["result_rows"]):
@@ -78,8 +77,8 @@ def _check(executor: BundleExecutor, state: dict[str, Any]) -> None:
     for records in executor.turns.parts():
         sound.require(records.fits(executor.roles), "waiting records have other columns")
         candidates.encoder.check_saved(records)
-    if log is not None:
-        log.check(candidates.partition_count, len(candidates.table))
+    log = executor.views.log
+    log.restore(state["log"], candidates.partition_count, len(candidates.table))
 
 
 def _check_partitions(operator: dict[str, Any], count: int) -> None:

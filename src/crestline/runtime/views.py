@@ -13,8 +13,11 @@ from crestline.core import sound
 from crestline.core.errors import StateError
 from crestline.core.snapshots import Snapshots
 from crestline.language import Query
+from crestline.language.query import EMISSIONS
 from crestline.runtime.candidates import Candidates
-from crestline.runtime.rows import ChangeLog, RowBuilder
+from crestline.runtime.partitions import Partitions
+from crestline.runtime.rows import RowBuilder
+from crestline.runtime.shown import ShownLog
 from crestline.types import Ints
 
 #: A query's name and some of its result rows.
@@ -36,8 +39,7 @@ class Views:
         self._changing_numbers = 3 if first.combine is not None else 0
         if first.probability is not None or own_scores:
             self._changing_numbers = 1
-        #: What was shown last, if a query emits changes.
-        self.log: ChangeLog | None = None
+        self.log = ShownLog(self._changing_numbers)
         #: The queries that were not removed, by name.
         self.queries: dict[str, Query] = {}
         self._prepare()
@@ -46,15 +48,10 @@ class Views:
         """Be ready for the queries that there are now."""
         self.rows.set_queries(self._numbered)
         self.queries = dict(filter(None, self._numbered))
-        self._emits_changes = np.array(
-            [entry is not None and entry[1].emit == "CHANGES" for entry in self._numbered],
-            np.bool_,
-        )
-        count = len(self._numbered)
-        if self._emits_changes.any() and self.log is None:
-            self.log = ChangeLog(changing=self._changing_numbers, queries=count)
-        elif self.log is not None and self.log.queries < count:
-            self.log.ask_for(count)
+        emits = [None if entry is None else entry[1].emit for entry in self._numbered]
+        #: What each query emits, as its place in EMISSIONS; -1 for a removed one.
+        self._emits = np.array([-1 if e is None else EMISSIONS.index(e) for e in emits])
+        self.log.follow(emits)
 
     def add(self, name: str, query: Query) -> int:
         """Add a query; return its number, the next one."""
@@ -68,8 +65,7 @@ class Views:
             i for i, entry in enumerate(self._numbered) if entry is not None and entry[0] == name
         )
         self._numbered[number] = None
-        if self.log is not None:
-            self.log.forget(number)
+        self.log.forget(number)
         self._prepare()
         return number
 
@@ -89,17 +85,29 @@ class Views:
         if len(snapshots.id) > columns.num_rows:
             columns = columns.combine_chunks()  # looking rows up in one piece is quicker
         number = np.zeros(1, np.int64) if snapshots.query is None else snapshots.query
-        changes = self._emits_changes[number]
-        whole, changing = snapshots, snapshots
-        if changes.any() and not changes.all():
-            whole = snapshots.ordered(np.flatnonzero(~changes))
-            changing = snapshots.ordered(np.flatnonzero(changes))
-        if not changes.all():
-            yield from self._split(*self.rows.snapshots(whole, columns, partitions, revisions))
-        if changes.any():
-            assert self.log is not None
-            changed = self.log.changes(changing, max(1, len(partitions)), columns.num_rows)
+        emits = self._emits[number]
+        for emission in np.unique(emits):
+            part = snapshots
+            if (emits != emission).any():
+                part = snapshots.ordered(np.flatnonzero(emits == emission))
+            yield from self._emitted(EMISSIONS[emission], part, columns, partitions, revisions)
+
+    def _emitted(
+        self, emit: str, snapshots: Snapshots, columns: pa.Table, partitions: Partitions,
+        revisions: Ints | None,
+    ) -> Iterator[Named]:  # fmt: skip
+        """The rows of the queries that emit the same."""
+        if emit == "SNAPSHOTS":
+            yield from self._split(*self.rows.snapshots(snapshots, columns, partitions, revisions))
+        elif emit == "CHANGES":
+            assert self.log.changes is not None
+            count = max(1, len(partitions))
+            changed = self.log.changes.changes(snapshots, count, columns.num_rows)
             yield from self._split(*self.rows.changes(changed, columns, partitions))
+        else:
+            assert self.log.entries is not None
+            entered = self.log.entries.entries(snapshots, columns.num_rows)
+            yield from self._split(*self.rows.changes(entered, columns, partitions))
 
     def _split(self, table: pa.Table, numbers: Ints | None) -> Iterator[Named]:
         """A table cut where one query's rows end and another's begin."""
@@ -135,7 +143,7 @@ class Views:
         names = [None if entry is None else entry[0] for entry in texts]
         self._numbered = [None if name is None else (name, self.queries[name]) for name in names]
         self.result_rows = dict(result_rows)
-        self.log = None
+        self.log = ShownLog(self._changing_numbers)
         self._prepare()
 
 

@@ -209,7 +209,11 @@ class SharedAgenda:
             upto = np.concatenate(([0], np.cumsum(kept)))
             size, queries = np.diff(upto[offset]), queries[kept]
         full = size > 0
-        return Executions(moments.at[full], np.concatenate(([0], np.cumsum(size[full]))), queries)
+        times, stop = moments.at[full], np.cumsum(size[full])
+        if self.schedule.plan_name == "DP":  # what falls on one moment is one execution
+            differs = np.append(times[1:] != times[:-1], True)[: len(times)]
+            times, stop = times[differs], stop[differs]
+        return Executions(times, np.concatenate(([0], stop)), queries)
 
 
 def _multiples(slide: int, after: int, until: int, latest: int | None) -> Ints:

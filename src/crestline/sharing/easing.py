@@ -51,12 +51,14 @@ def _eased(cycle: Cycle, demands: dict[str, Demand]) -> Cycle:
         for execution in cycle.executions
     ]
     answered: list[list[str]] = [[] for _ in times]
+    members = {id(each.members): frozenset(each.members) for each in cycle.executions}
+    serves = [members[id(each.members)] for each in cycle.executions]
     for name in names:
         indices = [
             turn * len(cycle.executions) + i
             for turn in range(turns)
-            for i, execution in enumerate(cycle.executions)
-            if name in execution.members
+            for i, served in enumerate(serves)
+            if name in served
         ]
         served_at = [times[index] for index in indices]
         moment, frequency = served_at[-1] - length, demands[name].frequency

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from crestline.sharing.demand import Demand
-from crestline.sharing.easing import eased
 from crestline.sharing.plan import ExecutionPlan
+from crestline.sharing.price import followed
 from crestline.types import Ints
 
 Members = tuple[str, ...]
@@ -74,17 +74,26 @@ class Era:
         self._k = {demand.name: demand.k for demand in demands}
         self._members: list[Members] = []
         self._cycles: list[tuple[int, Ints, Ints]] = []
+        #: By query: the cycle that it is in.
+        self._cycle_of: dict[str, int] = {}
         self._left: dict[frozenset[str], tuple[list[Members], list[int]]] = {}
         number: dict[int, int] = {}  # by identity: plans use few tuples of members many times
-        for cycle in eased(plan, demands).cycles:
+        for cycle in followed(plan, demands).cycles:
             which = []
             for execution in cycle.executions:
                 if id(execution.members) not in number:
                     number[id(execution.members)] = len(self._members)
                     self._members.append(execution.members)
+                    self._cycle_of |= dict.fromkeys(execution.members, len(self._cycles))
                 which.append(number[id(execution.members)])
             times = np.array([execution.at for execution in cycle.executions], np.int64)
             self._cycles.append((cycle.length, times, np.array(which, np.int64)))
+        single = [cycle for cycle in self._cycles if len(cycle[1]) == 1]
+        #: Cycles with one execution each, as NS has for every query: length, time and members.
+        self._single = np.array(
+            [(length, times[0], which[0]) for length, times, which in single], np.int64
+        ).reshape(-1, 3)
+        self._several = [cycle for cycle in self._cycles if len(cycle[1]) > 1]
 
     def end_of_cycle(self, now: int) -> int:
         """Return the first end of the longest cycle after ``now``."""
@@ -95,16 +104,31 @@ class Era:
         """Return the executions with ``after < at <= until``, without some queries."""
         ats, whiches = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
         if after < until:
-            for length, times, which in self._cycles:
-                low, high = (self._count(time, length, times) for time in (after, until))
+            length, first, of_cycle = self._single.T
+            before, last = ((time - self.origin - first) // length for time in (after, until))
+            cycle = np.repeat(np.arange(len(length)), last - before)
+            total = np.cumsum(last - before)
+            turn = np.arange(len(cycle)) - (total - last - 1)[cycle]
+            ats.append(self.origin + first[cycle] + turn * length[cycle])
+            whiches.append(of_cycle[cycle])
+            for period, times, which in self._several:
+                low, high = (self._count(time, period, times) for time in (after, until))
                 turn, index = np.divmod(np.arange(low, high), len(times))
-                ats.append(self.origin + turn * length + times[index])
+                ats.append(self.origin + turn * period + times[index])
                 whiches.append(which[index])
         times, which = np.concatenate(ats), np.concatenate(whiches)
         if len(self._cycles) > 1:
-            order = np.argsort(times, kind="stable")
+            order = np.lexsort((which, times))
             times, which = times[order], which[order]
         return Moments.served(times, which, *self._members_without(without))
+
+    def first_after(self, name: str, time: int) -> int:
+        """Return a query's first execution after ``time``."""
+        length, times, which = self._cycles[self._cycle_of[name]]
+        served = np.array([name in members for members in self._members], np.bool_)
+        own = times[served[which]]
+        turn, index = divmod(self._count(time, length, own), len(own))
+        return self.origin + turn * length + int(own[index])
 
     def _members_without(self, without: frozenset[str]) -> tuple[list[Members], list[int]]:
         """Return the remaining members of each execution, and the largest k among them."""

@@ -17,7 +17,7 @@ its first in the new plan is executed at E as well.
 
 Executions before the last change are past; the schedule no longer reports them faithfully.
 
->>> schedule = Schedule("DP", [Demand("a", 2, 3), Demand("b", 5, 5)])
+>>> schedule = Schedule("GREEDY", [Demand("a", 2, 3), Demand("b", 5, 5)])
 >>> [(e.at, e.members) for e in schedule.executions(0, 8)]
 [(2, ('a',)), (4, ('a', 'b')), (6, ('a',)), (8, ('a', 'b'))]
 >>> schedule.add(Demand("c", 1, 1), begin=5)
@@ -180,6 +180,8 @@ class Schedule:
             if new.demand.name == name and new.gone is None:
                 time = max(time, new.begin)
         frequency = self._demand(name).frequency
+        if self._end is None and time >= self._era.origin:
+            return self._era.first_after(name, time)
         return int(self.moments(time, time + frequency).of(name)[0])
 
     # --- changes ----------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ Three functions decide everything:
 
 1. ``admit`` judges the records one by one in arrival order: WHERE first, then bad, then late.
 2. ``snapshots`` computes the top k of every non-empty due window of every partition from scratch.
-3. ``changes`` and ``revisions`` compare what ``snapshots`` gives at two moments.
+3. ``changes``, ``entries`` and ``revisions`` compare the windows of different moments.
 
 >>> spec = Spec(1, "rows", width=2, slide=1, order=(("val", True),))
 >>> records = [{"id": "a", "val": 3.0}, {"id": "b", "val": None}, {"id": "c", "val": 1.0}]
@@ -77,14 +77,16 @@ def expect(
         spec = replace(spec, lateness=0)
     admitted = admit(spec, records)
     if spec.late == "REVISE":
-        if spec.emit == "CHANGES":
-            raise ValueError("EMIT CHANGES with LATE REVISE has no defined meaning")
+        if spec.emit != "SNAPSHOTS":
+            raise ValueError(f"EMIT {spec.emit} with LATE REVISE has no defined meaning")
         rows = revisions(spec, admitted, finished)
     else:
         watermark = admitted.watermarks[-1] if admitted.watermarks else None
         until = None if finished else watermark
         if spec.emit == "CHANGES":
             rows = changes(spec, admitted.accepted, until)
+        elif spec.emit == "ENTRIES":
+            rows = entries(spec, admitted.accepted, until)
         else:
             by_cell = snapshots(spec, admitted.accepted, until)
             rows = [
@@ -277,6 +279,24 @@ def changes(spec: Spec, accepted: Sequence[Arrived], until: int | None) -> list[
                 for change, rank, previous, arrived in moved
             ]
             before = now
+    return [row for cell in in_order(cells) for row in cells[cell]]
+
+
+def entries(spec: Spec, accepted: Sequence[Arrived], until: int | None) -> list[Row]:
+    """Compute the rows of EMIT ENTRIES: each record at the first moment at which it is one of the
+    top k, by rank."""
+    cells: dict[Cell, list[Row]] = {}
+    for partition, members in partitions(spec, accepted).items():
+        seen: set[int] = set()  # arrival numbers
+        for end, _, window in windows(spec, members, accepted, until, every=False):
+            rows = cells[(end, partition)] = []
+            for rank, arrived in enumerate(ranked(spec, window)[: spec.k], start=1):
+                if arrived.number not in seen:
+                    seen.add(arrived.number)
+                    row = {"query": spec.name or "query", "at": end}
+                    row |= dict(zip(spec.partition, partition, strict=True))
+                    row |= {"change": "enter", "rank": rank, "previous_rank": None}
+                    rows.append(row | shown(spec, arrived))
     return [row for cell in in_order(cells) for row in cells[cell]]
 
 

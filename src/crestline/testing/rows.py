@@ -36,12 +36,14 @@ def rows_of(table: pa.Table) -> list[Row]:
 def sorted_rows(spec: Spec, rows: Sequence[Row]) -> list[Row]:
     """Sort rows of several pushes by window end, partition, revision and rank.
 
-    Changes keep the order that they have inside one moment.
+    Changes and entries keep the order that they have inside one moment.
     """
-    end = "at" if spec.emit == "CHANGES" else "window_end"
+    end = "window_end" if spec.emit == "SNAPSHOTS" else "at"
 
     def position(row: Row) -> Any:
-        inside = () if spec.emit == "CHANGES" else (row.get("revision", 0), row["rank"])
+        inside: tuple[int, ...] = ()
+        if spec.emit == "SNAPSHOTS":
+            inside = row.get("revision", 0), row["rank"]
         return row[end], [sort_key(row[c]) for c in spec.partition], inside
 
     return sorted(rows, key=position)

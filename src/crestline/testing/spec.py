@@ -37,7 +37,7 @@ class Spec:
     #: In microseconds. None leaves the clause out: a bounded run then drops nothing as late.
     lateness: int | None = None
     late: Literal["DROP", "REVISE"] = "DROP"
-    emit: Literal["SNAPSHOTS", "CHANGES"] = "SNAPSHOTS"
+    emit: Literal["SNAPSHOTS", "CHANGES", "ENTRIES"] = "SNAPSHOTS"
     where: Callable[[Record], bool] | None = field(default=None, compare=False)
     where_sql: str | None = None
     name: str | None = None
@@ -86,7 +86,7 @@ class Spec:
             f"KEY ({', '.join(map(quoted, self.key))})" if self.key else "",
             f"LATENESS {self.lateness} us" if self.lateness is not None else "",
             "LATE REVISE" if self.late == "REVISE" else "",
-            "EMIT CHANGES" if self.emit == "CHANGES" else "",
+            "" if self.emit == "SNAPSHOTS" else f"EMIT {self.emit}",
             f"USING {using}" if using else "",
         ]
         return " ".join(part for part in parts if part)

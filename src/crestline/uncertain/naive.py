@@ -13,7 +13,7 @@ cannot be has probability 0.
 
 **Cost** for each due window of n records: O(n k) without rules (Jin et al. 2008), O(n^2 k) with
 rules (Chen et al., section 3; a record's own rule is left out); U_TOPK O(n^2 log n), EXPECTED_RANK
-O(n log n). All n records are kept.
+O(n log n), PRF O(n^2) with rules. All n records are kept.
 
 **Invariant** N1: every kept record is in the current or in a future window.
 
@@ -70,8 +70,8 @@ class Naive(WholeWindows):
         super().__init__(k, window, slide, only_changes=only_changes)
         if semantics not in ANSWERS:
             raise CrestlineError(f"semantics is one of {', '.join(ANSWERS)}, not {semantics}")
-        if (threshold is None) == (semantics == "PT_K"):
-            raise CrestlineError("PT_K needs a threshold, and nothing else takes one")
+        if (threshold is None) == (semantics in ("PT_K", "PRF")):
+            raise CrestlineError("PT_K needs a threshold and PRF an alpha; nothing else takes one")
         if summed and semantics != "PK_TOPK":
             raise CrestlineError(f"probabilities are summed for PK_TOPK, not for {semantics}")
         self.semantics, self.threshold, self.summed = semantics, threshold, summed

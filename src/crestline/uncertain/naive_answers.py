@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import frexp, fsum, ldexp
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -130,6 +130,37 @@ def _expected_rank(window: RankedWindow) -> Answer:
     return indices, rank[indices]
 
 
+def _prf(window: RankedWindow) -> Answer:
+    """The mean of alpha to the rank: each rule above brings alpha if it exists, and else 1. As
+    mantissa and exponent, since values may be smaller than any float."""
+    assert window.threshold is not None
+    p, alpha = window.p.astype(np.longdouble), np.longdouble(window.threshold)
+    mantissa, exponent = np.frexp(p)
+    mantissa, exponent = _times(mantissa, exponent, np.full(len(p), alpha))
+    if not window.dependent:
+        above = np.longdouble(1.0), 0
+        for i, mean in enumerate((1 - p) + p * alpha):
+            mantissa[i], more = np.frexp(mantissa[i] * above[0])
+            exponent[i] += above[1] + more
+            above = _times(*above, mean)
+    for number in range(int(window.rule.max()) + 1 if window.dependent else 0):
+        members = np.flatnonzero(window.rule == number)
+        share = _sums_above(window.p, members).astype(np.longdouble)
+        share[members] = 0.0  # where a record exists, the others of its rule do not
+        mantissa, exponent = _times(mantissa, exponent, (1 - share) + share * alpha)
+    whole = np.rint(mantissa * 2.0**40)
+    up = whole == 2.0**40
+    indices = np.lexsort((-np.where(up, 2.0**39, whole), -(exponent + up)))[: window.k]
+    return indices, np.ldexp(mantissa, exponent)[indices].astype(np.float64)
+
+
+def _times(mantissa: Any, exponent: Any, factor: Any) -> tuple[Any, Any]:
+    """Multiply numbers that are mantissa and exponent."""
+    part, more = np.frexp(factor)
+    product, further = np.frexp(mantissa * part)
+    return product, exponent + more + further
+
+
 def sums(window: RankedWindow) -> Answer:
     """Rank groups by the sum of their records' probabilities; the best record of a group is
     reported for it."""
@@ -220,6 +251,7 @@ ANSWERS: dict[str, Callable[[RankedWindow], Answer]] = {
     "U_KRANKS": _u_kranks,
     "U_TOPK": _u_topk,
     "EXPECTED_RANK": _expected_rank,
+    "PRF": _prf,
 }
 
 __all__ = ["ANSWERS", "Answer", "RankedWindow", "number_rules", "sums"]

@@ -24,12 +24,20 @@ records of n stay where scores come in random order. This is done whenever the l
 since the last time. Where a query has no compact set (EXPECTED_RANK, U_TOPK with rules), the whole
 window is kept.
 
+Not every query has to be asked for that. If D_d closes for PK_TOPK, k of its records have
+Pr_k >= F_k(D_d). For each F_(k-1)(B) / F_k(B) >= F_(k-1)(D_d) / F_k(D_d), by (L2), and so
+Pr_(k-1) >= F_(k-1)(D_d): D_d closes for k - 1 as well. So of the queries for PK_TOPK the one with
+the largest k has the longest compact set. Of sums too, as E(max(0, k - N)) grows with k; and of
+PT_K none is longer than one with no smaller k and no larger threshold, as F_k grows with k.
+
 Records wait until a moment comes that sees them. Those that wait for the same moment are a unit;
 ``prune`` thins it in the same way, when ties are known. For that, an agenda must keep to its
 moments up to the latest record's time: queries that are added change those after it.
 
 **Cost** of an execution over records of which d are in U: O(d k) for the largest k (with rules, see
-``kernels.uncertain.worlds``), O(d) for each query, and O(list) to find the records that are seen.
+``kernels.uncertain.worlds``), O(d) for each query and O(k) for each record that enters its top
+(``kernels.uncertain.shared_walk``), and O(list) to find the records that are seen. Queries that ask
+for the same have one answer. A query that is executed alone is answered as by its own operator.
 
 **Invariants** H1: the list is in rank order. H2: it holds nothing that is gone. H3: nothing waits
 that a moment has passed. H4: no NaN.

@@ -89,7 +89,7 @@ class Synopsis(Reporting):
         semantics
             What is asked for.
         threshold
-            For PT_K.
+            For PT_K; for PRF its alpha.
         summed
             Whether groups are ranked by their sums of probability.
         exclusive

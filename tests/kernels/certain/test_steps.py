@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from crestline.core.sentinels import LONG_AGO, NEVER, NOWHERE, OUTDATED
 from crestline.kernels.certain.grid import Cells, GridRule, Slots, Views, advance_grid
-from crestline.kernels.certain.mintopk import advance_mintopk
+from crestline.kernels.certain.mintopk import Lived, advance_mintopk
 from crestline.kernels.certain.pretopk import Windows, advance_pretopk
 from crestline.kernels.certain.skyband import BandState, Queries, advance_skyband
 from crestline.kernels.common.output import Report, written
@@ -73,9 +73,10 @@ def rows(report: Report) -> list[tuple[int, int, list[int]]]:
 @given(SEEDS)
 def test_mintopk(seed: int) -> None:
     case = Case.random(seed)
-    total = len(case.records.score)
+    score, tie, pane = case.records
+    births, lives = pane // case.window.slide, (pane + case.window.width) // case.window.slide
     kept_from, kept, report = advance_mintopk(
-        case.window, case.records, np.zeros(total, np.int64), np.zeros(3, np.int64), case.offsets,
+        case.window, Lived(score, tie, births, lives), np.zeros(3, np.int64), case.offsets,
         np.full(2, LONG_AGO), np.zeros(2, np.bool_), case.until,
     )  # fmt: skip
     assert rows(report) == case.wanted()

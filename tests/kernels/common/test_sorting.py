@@ -10,7 +10,8 @@ from crestline.kernels.common.ascending import ascending, put_ascending
 from crestline.kernels.common.keys import moment_order, text_keys
 from crestline.kernels.common.order import count_positions, reach
 from crestline.kernels.common.product import product
-from crestline.kernels.common.sort import sort_records, sort_runs
+from crestline.kernels.common.sort import sort_records, sort_room, sort_runs
+from hostile import spiked
 
 SEEDS = st.integers(0, 2**32)
 
@@ -24,20 +25,34 @@ def test_ascending_is_stable(seed: int, count: int) -> None:
     assert into.tolist() == sorted(keys.tolist())
 
 
-@given(SEEDS, st.integers(0, 60))
-def test_records_best_first(seed: int, count: int) -> None:
+@given(SEEDS, st.integers(0, 120), st.integers(0, 3))
+def test_records_best_first(seed: int, count: int, shape: int) -> None:
+    """Few values, values close together, over all magnitudes, and the awkward ones."""
     rng = np.random.default_rng(seed)
-    scores, ties = rng.integers(0, 5, count).astype(float), rng.permutation(count)
-    records = rng.permutation(count)
-    sort_records(records, count, np.empty(count, np.int64), scores, ties)
+    scores = rng.integers(0, 5, count).astype(float)
+    if shape == 1:
+        scores = 1.0 + rng.integers(0, 50, count) * 2.0**-52
+    elif shape == 2:
+        scores = rng.choice([-1.0, 1.0], count) * np.exp(rng.uniform(-700, 700, count))
+    elif shape == 3:
+        scores = spiked(rng, rng.normal(size=count))
+    ties, records = rng.permutation(count), rng.permutation(count)
+    sort_records(records, 0, count, sort_room(count), scores, ties)
     assert records.tolist() == np.lexsort((-ties, -scores)).tolist()
 
 
-def test_long_runs_are_left_alone() -> None:
+def test_a_part_is_sorted_and_the_rest_left_alone() -> None:
+    scores, ties = np.arange(40.0), np.arange(40)
+    records = np.arange(40)
+    sort_records(records, 10, 20, sort_room(20), scores, ties)
+    assert records.tolist() == [*range(10), *range(29, 9, -1), *range(30, 40)]
+
+
+def test_runs_are_sorted_each() -> None:
     scores, ties = np.array([1.0, 2, 1, 2, 3]), np.arange(5)
     order = np.arange(5)
-    sort_runs(order, np.array([0, 2, 5]), 2, scores, ties)
-    assert order.tolist() == [1, 0, 2, 3, 4]
+    sort_runs(order, np.array([0, 2, 5]), scores, ties)
+    assert order.tolist() == [1, 0, 4, 3, 2]
 
 
 @given(SEEDS, st.integers(1, 40))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from crestline.kernels.uncertain.shared_worlds import (
     DueExecutions,
     SharedQueries,
     SharedWindow,
+    _deepest,
     needed,
     run_shared,
 )
@@ -71,6 +73,75 @@ def test_every_query_gets_what_it_gets_alone(count: int, exclusive: float) -> No
     for a in range(len(KIND)):
         how = int(KIND[a]), int(K[a]), float(THRESHOLD[a])
         assert got[a] == alone(*how, *columns(records)), how
+
+
+#: Probabilities at which values tie, are exact, or differ in the last bits only.
+AWKWARD: list[Callable[[np.random.Generator, int], Any]] = [
+    lambda rng, count: 1 - rng.random(count),
+    lambda rng, count: rng.integers(1, 11, count) / 10,
+    lambda rng, count: np.ones(count),
+    lambda rng, count: 1 - rng.random(count) * 1e-9,
+    lambda rng, count: rng.random(count) * 1e-3 + 1e-300,
+    lambda rng, count: rng.choice([1.0, 0.5, 1e-12, 1 - 1e-13], count),
+]
+
+
+def awkward_records(rng: np.random.Generator, count: int) -> tuple[Any, Any, Any]:
+    """Probabilities, rules and groups in rank order; rules may promise too much."""
+    chance = AWKWARD[rng.integers(len(AWKWARD))](rng, count)
+    rule = np.full(count, -1)
+    if rng.random() < 0.6:
+        rule = np.where(rng.random(count) < 0.5, rng.integers(0, max(1, count // 3), count), -1)
+        rule[: int(rng.choice([0, count // 2]))] = -1
+    return chance, rule, rng.integers(0, int(rng.choice([2, 8, 40])), count)
+
+
+@pytest.mark.parametrize("seed", range(240))
+def test_queries_of_any_k_and_kind_get_what_they_get_alone(seed: int) -> None:
+    """To the last bit: more than all records, ties, values that round differently, rules."""
+    rng = np.random.default_rng(seed)
+    count, queries = int(rng.integers(1, 60)), int(rng.integers(2, 9))
+    if seed % 40 == 0:
+        count = 600  # with rules, some need more than the walk goes
+    records = awkward_records(rng, count)
+    kinds = [PK_TOPK, PT_K] if rng.random() < 0.5 else [*KIND.tolist(), PT_K]
+    kind = rng.choice(kinds, queries)
+    k = rng.integers(1, int(rng.choice([4, 40, 80])), queries)
+    threshold = np.where(kind == PT_K, rng.choice([1.0, 0.5, 1e-3, 0.999], queries), 0.0)
+    got = together(kind, k, threshold, *records)
+    for a in range(queries):
+        how = int(kind[a]), int(k[a]), float(threshold[a])
+        assert got[a] == alone(*how, *records), how
+
+
+def depth_of(kind: int, k: int, threshold: float, records: tuple[Any, Any, Any]) -> int:
+    """How many records close; more than all, if they do not."""
+    closed, _ = worlds.weigh_here(kind, k, threshold, *records)
+    return len(records[0]) + 1 if closed < 0 else closed
+
+
+@pytest.mark.parametrize("kind", [PK_TOPK, PT_K, SUMS])
+@pytest.mark.parametrize("seed", range(40))
+def test_compact_sets_grow_with_k_and_as_the_threshold_falls(kind: int, seed: int) -> None:
+    """Lists are thinned for the queries with the deepest compact sets alone."""
+    rng = np.random.default_rng([seed, kind])
+    chance, rule, group = awkward_records(rng, int(rng.integers(1, 60)))
+    for number in np.unique(rule[rule >= 0]):  # the proofs need rules that keep their promise
+        chance[rule == number] /= max(1.0, chance[rule == number].sum())
+    k = np.sort(rng.integers(1, 12, 5))
+    threshold = -np.sort(-rng.random(5)) if kind == PT_K else np.zeros(5)
+    pairs = zip(k.tolist(), threshold.tolist(), strict=True)
+    depths = [depth_of(kind, *each, (chance, rule, group)) for each in pairs]
+    assert depths == sorted(depths)
+    every = np.full(5, kind), k, threshold
+    assert [depths[a] for a in _deepest(*every)] == [depths[-1]]
+
+
+def test_kinds_whose_compact_sets_are_not_nested_all_count() -> None:
+    kind = np.array([PK_TOPK, U_TOPK, PK_TOPK, PT_K, PT_K, U_KRANKS_WITH_RULES, PT_K, PK_TOPK])
+    k = np.array([3, 2, 5, 2, 4, 9, 4, 5])
+    threshold = np.array([0.0, 0.0, 0.0, 0.2, 0.3, 0.0, 0.3, 0.0])
+    assert _deepest(kind, k, threshold).tolist() == [1, 2, 3, 4, 5]
 
 
 def test_expected_ranks_are_worked_out_once() -> None:

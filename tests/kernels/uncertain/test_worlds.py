@@ -12,6 +12,7 @@ from crestline.kernels.uncertain import worlds
 from crestline.kernels.uncertain.closing import (
     EXPECTED_RANK,
     PK_TOPK,
+    PRF,
     PT_K,
     SUMS,
     U_KRANKS,
@@ -34,7 +35,7 @@ from uncertain.objections import objection
 
 KINDS = {
     "PK_TOPK": PK_TOPK, "PT_K": PT_K, "U_KRANKS": U_KRANKS, "U_TOPK": U_TOPK,
-    "EXPECTED_RANK": EXPECTED_RANK, "SUMS": SUMS,
+    "EXPECTED_RANK": EXPECTED_RANK, "SUMS": SUMS, "PRF": PRF,
 }  # fmt: skip
 THRESHOLD = 0.3
 
@@ -42,7 +43,7 @@ THRESHOLD = 0.3
 def answer(kind: int, k: int, chance: Any, rule: Any, group: Any) -> list[tuple[int, float]]:
     n = len(chance)
     value, best, leader = np.empty(n), np.empty(n), np.empty(n, np.int64)
-    how = kind, k, THRESHOLD if kind == PT_K else 0.0
+    how = kind, k, THRESHOLD if kind in (PT_K, PRF) else 0.0
     found, _ = worlds._weigh_at(
         worlds.WEIGH.address(), *how, chance, rule, group, value, best, leader
     )
@@ -95,10 +96,10 @@ def test_values_behind_the_records_in_order(exclusive: bool) -> None:
 
 def test_an_overfull_rule_is_noticed() -> None:
     chance, rule, group = np.array([0.7, 0.6, 0.5]), np.array([0, 0, -1]), np.zeros(3, np.int64)
-    for kind in (PT_K, U_TOPK, EXPECTED_RANK):
+    for kind in (PT_K, U_TOPK, EXPECTED_RANK, PRF):
         value, best, leader = np.empty(3), np.empty(3), np.empty(3, np.int64)
         _, overfull = worlds._weigh_at(
-            worlds.WEIGH.address(), kind, 3, 0.0, chance, rule, group, value, best, leader
+            worlds.WEIGH.address(), kind, 3, THRESHOLD, chance, rule, group, value, best, leader
         )
         assert overfull == 1
 

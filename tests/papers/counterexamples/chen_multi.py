@@ -169,6 +169,7 @@ FALSE: dict[str, list[Edit]] = {
         edit("gaussian", "x", "engine", 0.1, "IN"),
     ],
     **{f"{name}_engine": swapped("engine", name) for name in ("icebergs", "streams", "seismic")},
+    "never_dearer_engine": [edit(panel, "x", "engine", 1e4, "DP", last=False) for panel in PANELS],
     "ga_bound": [rows_of("plans", "greedy_most", 2.01)],
     "ga_equal": [all_rows_of("plans", "equal", 0.4), all_rows_of("plans", "greedy", 1.2)],
     "planning": [rows_of("planning", "GREEDY", 1e9), rows_of("planning", "optimal", 0)],

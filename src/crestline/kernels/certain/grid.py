@@ -16,7 +16,7 @@ import numpy as np
 from crestline.core.sentinels import NEVER, NOWHERE
 from crestline.kernels.common.output import Report, add_snapshot, new_report, put, room_for
 from crestline.kernels.common.select import keep_largest
-from crestline.kernels.common.sort import sort_records
+from crestline.kernels.common.sort import sort_records, sort_room
 from crestline.kernels.common.windows import Ranked, StepWindow, before, next_end
 from crestline.kernels.jit.tiers import kernel
 from crestline.types import Bools, Floats, Ints
@@ -134,7 +134,7 @@ def _recompute(
         size = best
     elif size == k:
         kth = scores[view[:size]].min()
-    sort_records(view, size, np.empty(size, np.int64), scores, slots.tie)
+    sort_records(view, 0, size, sort_room(size), scores, slots.tie)
     if rule.skyband:
         _later_and_better(view, size, slots.pane, dominators)
         best = 0

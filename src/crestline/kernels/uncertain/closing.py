@@ -11,7 +11,7 @@ from crestline.kernels.jit.tiers import kernel
 from crestline.types import Floats, Ints
 
 #: The kinds of answers; see ``crestline.uncertain.meaning``.
-PK_TOPK, PT_K, U_KRANKS, U_KRANKS_WITH_RULES, U_TOPK, EXPECTED_RANK, SUMS = range(7)
+PK_TOPK, PT_K, U_KRANKS, U_KRANKS_WITH_RULES, U_TOPK, EXPECTED_RANK, SUMS, PRF = range(8)
 #: What all records behind a prefix may add to a sum of probabilities.
 NEGLIGIBLE = 1e-12
 
@@ -48,14 +48,7 @@ def closes(
         are, or the largest ``last``; the first k groups.
     """
     if kind == PK_TOPK:
-        count = int(state[0])
-        if count < k:
-            state[0] += 1.0
-            _push(largest, count, value)
-            count += 1
-        elif value > largest[0]:
-            _replace(largest, count, value)
-        return count == k and rounded(largest[0]) >= rounded(fewer)
+        return keep_largest(k, value, largest, state) and rounded(largest[0]) >= rounded(fewer)
     if kind == PT_K:
         return rounded(fewer) < rounded(threshold)
     if kind in (U_KRANKS, U_KRANKS_WITH_RULES):
@@ -71,6 +64,20 @@ def closes(
             state[0] += 1.0
             count += 1
     return count >= k and rest <= NEGLIGIBLE
+
+
+@kernel
+def keep_largest(k: int, value: float, largest: Floats, state: Floats) -> bool:
+    """Note a value if it is one of the k largest; ``largest[0]`` is the least of them. Return
+    whether there are k."""
+    count = int(state[0])
+    if count < k:
+        state[0] += 1.0
+        _push(largest, count, value)
+        count += 1
+    elif value > largest[0]:
+        _replace(largest, count, value)
+    return count == k
 
 
 @kernel

@@ -294,6 +294,12 @@ def rule_factors(chance: Floats, rule: Ints) -> tuple[Floats, Ints, Floats, int,
 
 
 @kernel
+def rules_above(chance: Floats, rule: Ints) -> Floats:
+    """Return what each record's rule has used up above it."""
+    return _members(chance, rule)[0]
+
+
+@kernel
 def _members(chance: Floats, rule: Ints) -> tuple[Floats, Ints]:
     """Return what each record's rule has used up above it, and the index of its next member."""
     count = len(chance)

@@ -14,10 +14,10 @@ import numpy as np
 
 from crestline.core.sentinels import LONG_AGO, NEVER
 from crestline.kernels.common.ascending import ascending
-from crestline.kernels.common.output import Report
+from crestline.kernels.common.output import Report, add_head, roomy
 from crestline.kernels.jit.pointer import FLOATS, INT, INTS, Pointed
 from crestline.kernels.jit.tiers import kernel
-from crestline.kernels.uncertain.closing import EXPECTED_RANK
+from crestline.kernels.uncertain.closing import EXPECTED_RANK, PK_TOPK, PT_K, SUMS
 from crestline.kernels.uncertain.lists import (
     CHANCE,
     GROUP,
@@ -33,15 +33,12 @@ from crestline.kernels.uncertain.lists import (
     stay,
     take,
 )
-from crestline.kernels.uncertain.specs import answer_specs, largest_k
-from crestline.kernels.uncertain.steps import NUMBERS, Shown, add_answer
+from crestline.kernels.uncertain.specs import WALK_AT_LEAST, answer_specs, largest_k
 from crestline.types import Bools, Floats, Ints
 
 #: Entries of ``meta``: records in the list, records after it was thinned last, answers with a rule
 #: above 1, walks, and the records looked at in them, each times the largest k.
 COUNT, THINNED, OVERFULL, WALKS, WORK = range(5)
-#: Walks look at this number of records at least.
-_WALK_AT_LEAST = 64
 
 
 class SharedQueries(NamedTuple):
@@ -103,6 +100,27 @@ def _ages(window: SharedWindow, queries: SharedQueries, records: RecordList, cou
     return key
 
 
+@kernel
+def _deepest(kind: Ints, k: Ints, threshold: Floats) -> Ints:
+    """Return the queries whose compact sets hold those of all others.
+
+    Those of PK_TOPK and of sums grow with k, those of PT_K also as the threshold falls; see
+    ``uncertain.shared``.
+    """
+    count, chosen = 0, np.empty(len(kind), np.int64)
+    for q in range(len(kind)):
+        needed = True
+        for other in range(len(kind)):
+            nested = kind[q] in (PK_TOPK, PT_K, SUMS) and kind[other] == kind[q]
+            if nested and k[other] >= k[q] and threshold[other] <= threshold[q]:
+                same = k[other] == k[q] and threshold[other] == threshold[q]
+                needed &= same and other >= q
+        if needed:
+            chosen[count] = q
+            count += 1
+    return chosen[:count]
+
+
 def _mark(
     answer_address: int, weigh_address: int, kind: Ints, k: Ints, threshold: Floats, chance: Floats,
     rule: Ints, group: Ints, key: Ints, out: Ints,
@@ -113,9 +131,16 @@ def _mark(
     For the newest records, twice as many and so on: what is no newer than all of these, and ranks
     behind those of them that close, is not needed.
     """
-    total, queries, most = len(chance), len(kind), largest_k(k)
-    if queries == 0 or total <= most:
+    total, most = len(chance), largest_k(k)
+    if len(kind) == 0 or total <= most:
         return 0
+    deepest = _deepest(kind, k, threshold)
+    queries = len(deepest)
+    kinds, ks = np.empty(queries, np.int64), np.empty(queries, np.int64)
+    thresholds = np.empty(queries)
+    for a in range(queries):
+        q = deepest[a]
+        kinds[a], ks[a], thresholds[a] = kind[q], k[q], threshold[q]
     negative = np.empty(total, np.int64)
     for a in range(total):
         negative[a] = -key[a]
@@ -125,7 +150,7 @@ def _mark(
     while True:
         size = min(size, total)
         oldest = key[newest[size - 1]]
-        some = max(_WALK_AT_LEAST, 4 * most)
+        some = max(WALK_AT_LEAST, 4 * most)
         while oldest < before:
             indices = np.empty(min(some, total), np.int64)
             count = position = 0
@@ -138,7 +163,7 @@ def _mark(
             if count > most:
                 some_chance, some_rule, some_group = take(chance, rule, group, indices[:count])
                 closed = answer_specs(
-                    answer_address, weigh_address, 0, kind, k, threshold, some_chance, some_rule,
+                    answer_address, weigh_address, 0, kinds, ks, thresholds, some_chance, some_rule,
                     some_group, overfull, none, none, np.empty(0),
                 )  # fmt: skip
             if closed >= 0:
@@ -307,13 +332,26 @@ def _answer(
     many records as it takes."""
     members, count = len(together), meta[COUNT]
     kind, k = np.empty(members, np.int64), np.empty(members, np.int64)
-    threshold = np.empty(members)
+    threshold, which = np.empty(members), np.empty(members, np.int64)
+    distinct = 0
     for m in range(members):
         q = together[m]
-        kind[m], k[m], threshold[m] = queries.kind[q], queries.k[q], queries.threshold[q]
+        kind[distinct], k[distinct] = queries.kind[q], queries.k[q]
+        threshold[distinct] = queries.threshold[q]
+        # Queries that ask for the same have one answer.
+        same = 0
+        while (
+            kind[same] != kind[distinct]
+            or k[same] != k[distinct]
+            or threshold[same] != threshold[distinct]
+        ):
+            same += 1
+        which[m] = same
+        distinct += same == distinct
+    kind, k, threshold = kind[:distinct], k[:distinct], threshold[:distinct]
     most = largest_k(k)
-    overfull, number = np.zeros(members, np.int64), np.zeros(members, np.int64)
-    some = count if kind[0] == EXPECTED_RANK else max(_WALK_AT_LEAST, 4 * most)
+    overfull, number = np.zeros(distinct, np.int64), np.zeros(distinct, np.int64)
+    some = count if kind[0] == EXPECTED_RANK else max(WALK_AT_LEAST, 4 * most)
     while True:
         indices = np.empty(min(some, count), np.int64)
         seen = position = 0
@@ -325,7 +363,7 @@ def _answer(
         chance, rule, group = take(
             records.floats[CHANCE], records.ints[RULE], records.ints[GROUP], indices[:seen]
         )
-        chosen, weight = np.empty(members * seen, np.int64), np.empty(members * seen)
+        chosen, weight = np.empty(distinct * seen, np.int64), np.empty(distinct * seen)
         closed = -1
         if seen > 0:
             closed = answer_specs(
@@ -342,13 +380,14 @@ def _answer(
         q = together[m]
         if seen == 0 and (queries.only_changes[q] == 0 or shown[q] == 0):
             continue  # the window is empty, and the query need not learn it
-        meta[OVERFULL] += overfull[m]
-        top = Shown(np.empty(number[m], np.int64), np.empty((NUMBERS, number[m])))
-        for j in range(number[m]):
-            record = indices[chosen[m * seen + j]]
-            top.ids[j] = records.ints[ID, record]
-            top.numbers[0, j] = records.floats[SCORE, record]
-            top.numbers[1, j] = weight[m * seen + j]
-        shown[q] = number[m]
-        report = add_answer(report, moment, q, top, number[m])
+        a = which[m]
+        meta[OVERFULL] += overfull[a]
+        shown[q] = number[a]
+        report = roomy(report, 1, number[a])
+        first = add_head(report, 0, moment, q, number[a])
+        for j in range(number[a]):
+            record = indices[chosen[a * seen + j]]
+            report.records[first + j] = records.ints[ID, record]
+            report.numbers[0, first + j] = records.floats[SCORE, record]
+            report.numbers[1, first + j] = weight[a * seen + j]
     return report

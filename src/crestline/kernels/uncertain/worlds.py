@@ -23,6 +23,7 @@ from crestline.kernels.jit.pointer import FLOAT, FLOATS, INT, INTS, PAIR, Pointe
 from crestline.kernels.jit.tiers import kernel
 from crestline.kernels.uncertain.closing import (
     EXPECTED_RANK,
+    PRF,
     PT_K,
     SUMS,
     U_KRANKS,
@@ -30,6 +31,7 @@ from crestline.kernels.uncertain.closing import (
     U_TOPK,
     rounded,
 )
+from crestline.kernels.uncertain.discounted import walk_discounted
 from crestline.kernels.uncertain.exclusive import first_rule, walk_with_rules
 from crestline.kernels.uncertain.expected_rank import expected_ranks
 from crestline.kernels.uncertain.independent import walk_independent
@@ -51,6 +53,8 @@ def _weigh(
     """
     if kind == EXPECTED_RANK:
         return -1, expected_ranks(chance, rule, value)
+    if kind == PRF:
+        return walk_discounted(k, threshold, chance, rule, best, leader)
     if kind == U_TOPK:
         free = first_rule(rule)
         depth = best_vector(k, chance[:free], best, leader)
@@ -76,11 +80,20 @@ def _weigh_exclusive(
     return walk_with_rules(kind, k, threshold, chance, rule, group, value, best, leader)
 
 
+def _weigh_discounted(
+    kind: int, k: int, threshold: float, chance: Floats, rule: Ints, group: Ints, value: Floats,
+    best: Floats, leader: Ints,
+) -> tuple[int, int]:  # fmt: skip
+    """``_weigh`` for PRF, whose alpha is the ``threshold``."""
+    return walk_discounted(k, threshold, chance, rule, best, leader)
+
+
 _WEIGHED = (INT, INT, FLOAT, FLOATS, INTS, INTS, FLOATS, FLOATS, INTS)
 WEIGH = Pointed(_weigh, PAIR, *_WEIGHED)
 #: The same for some queries only: most need no more, and it is compiled in a fraction of the time.
 _WEIGH_INDEPENDENT = Pointed(_weigh_independent, PAIR, *_WEIGHED)
 _WEIGH_EXCLUSIVE = Pointed(_weigh_exclusive, PAIR, *_WEIGHED)
+_WEIGH_DISCOUNTED = Pointed(_weigh_discounted, PAIR, *_WEIGHED)
 #: ``weigh(address, ...)`` in kernels, with ``WEIGH.address()`` or that of ``weighing``.
 weigh = WEIGH.call
 
@@ -89,6 +102,8 @@ def weighing(kind: int, exclusive: bool) -> Pointed:
     """Return the function that weighs records for one kind of answer, with rules or without."""
     if kind in (EXPECTED_RANK, U_TOPK):
         return WEIGH
+    if kind == PRF:
+        return _WEIGH_DISCOUNTED
     return _WEIGH_EXCLUSIVE if exclusive else _WEIGH_INDEPENDENT
 
 
@@ -129,6 +144,10 @@ def _pick(
     if kind == U_TOPK:
         for j in range(wanted):
             chosen[j], weight[j] = leader[j], math.exp(best[0])
+        return wanted
+    if kind == PRF:
+        for j in range(wanted):
+            chosen[j], weight[j] = leader[j], best[j]
         return wanted
     if kind in (U_KRANKS, U_KRANKS_WITH_RULES):
         for j in range(wanted):
