@@ -21,6 +21,7 @@ from local.engines import examples
 from tiers import TIERS, in_tier
 
 SECOND = 1_000_000
+EMITS = ("SNAPSHOTS", "CHANGES", "ENTRIES")
 
 
 def stream(rng: np.random.Generator, rows: int, *, shuffled: bool = False) -> pa.Table:
@@ -83,7 +84,7 @@ def texts(rng: np.random.Generator, timed: bool, most: int = 6) -> dict[str, str
         where = common if rng.random() < 0.6 else f"WHERE g <> {rng.integers(3)} OR x > 0.5"
         written[f"q{i}"] = (
             f"CREATE QUERY q{i} AS SELECT TOP {rng.integers(1, 6)} id, x FROM s [{window}]"
-            f" {where} ORDER BY {ranking(rng, kind)} EMIT {rng.choice(['SNAPSHOTS', 'CHANGES'])}"
+            f" {where} ORDER BY {ranking(rng, kind)} EMIT {rng.choice(EMITS)}"
         )
     return written
 
