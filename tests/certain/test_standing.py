@@ -234,6 +234,40 @@ def test_the_grid_spares_most_meetings() -> None:
     assert met[None] < met[1] / 6
 
 
+@pytest.mark.parametrize("algorithm", EXACT)
+@pytest.mark.parametrize("k", [1, 3])
+def test_cells_that_a_query_leaves_change_no_answer(algorithm: str, k: int) -> None:
+    rng = np.random.default_rng(5)
+    points = np.cumsum(rng.normal(0, 0.02, (1_500, 1)), axis=0) % 1
+    told = []
+    for resolution in (1, 16, None):
+        board = StandingQueries(1, algorithm=algorithm, resolution=resolution, buffer=20, gamma=8)
+        number = board.add(Distance((0.0,)), k, window=60)
+        answers = []
+        for start in range(0, len(points), 100):
+            for query, end, ids, _ in board.observe(points[start : start + 100]):
+                if query == number:
+                    answers.append((end, ids.tolist()))
+            board._check()
+            if start % 300 == 0:  # one with another k, so that cells of another width are laid
+                board.add(Distance((0.5,)), 1 + 5 * (start % 4), window=60)
+        told.append(answers)
+    assert told[0] == told[1] == told[2]
+
+
+def test_a_probable_filter_looks_no_further_than_its_kth() -> None:
+    rng = np.random.default_rng(4)
+    points, places = rng.random((6_000, 2)), rng.random((40, 2))
+    met = {}
+    for algorithm in ("RAPF", "RASF"):
+        board = StandingQueries(2, algorithm=algorithm, buffer=1_000)
+        for place in places.tolist():
+            board.add(Distance(tuple(place)), k=9, window=2_000)
+        board.observe(points)
+        met[algorithm] = board.touched
+    assert met["RAPF"] <= 1.1 * met["RASF"], met
+
+
 def test_points_outside_the_corners_count_too() -> None:
     board = StandingQueries(1, low=0, high=1, resolution=4, buffer=1)
     far = board.add(Distance((50.0,)), k=1, window=3)

@@ -7,15 +7,19 @@ from typing import Any
 import numpy as np
 
 from crestline.core import sound
+from crestline.kernels.certain.bands import STRICT
+from crestline.kernels.certain.standing_lists import forget_uncovered
 from crestline.kernels.certain.standing_table import (
     DOMINATORS,
+    NO_FILTER,
     NUMBER,
     ROOM,
     SIZE,
     START,
     Lists,
+    Queries,
 )
-from crestline.types import Floats, Ints
+from crestline.types import Bools, Floats, Ints
 
 
 class QueryLists:
@@ -45,6 +49,16 @@ class QueryLists:
         moved.score[new] = self.arrays.score[old]
         moved.ints[:, new] = self.arrays.ints[:, old]
         self.arrays = moved
+
+    def forget_uncovered(
+        self, queries: Queries, slot: int, kind: int, entered: Bools, recent_cell: Ints
+    ) -> None:
+        """Drop the records of a query's filter that are in cells it is not entered in."""
+        if kind != NO_FILTER:
+            rows = DOMINATORS + 1 if kind == STRICT else NUMBER + 1
+            forget_uncovered(
+                queries.table, queries.values, *self.arrays, slot, kind, entered, recent_cell, rows
+            )
 
     def restore(self, state: dict[str, Any]) -> None:
         self.arrays = Lists(**state)

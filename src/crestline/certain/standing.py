@@ -20,12 +20,13 @@ cells, which are open: a grid that does not fit costs time only.
 **Invariants**
   S1  bands and filters are sorted best first, of equal scores the later first;
   S2  a query is entered in every cell that may hold a point from its threshold on;
-  S3  what expires next in a band stands in the time order.
+  S3  what expires next in a band stands in the time order;
+  S4  the records of a probable or relaxed filter are in cells of its query, which so notices when
+      they leave the buffer.
 
 **Deviations.** A record is offered to a band for the second time without a note whether it was
-taken the first time: the band looks whether it has it. Of a probabilistic filter the cells reach as
-far as its last candidate, of PA a tenth further than needed, so that few losses touch the grid;
-those of strict and relaxed filters reach as far as the k-th (Table III).
+taken the first time: the band looks whether it has it. The cells of PA reach a tenth further than
+needed, so that few losses touch the grid; those of a filter reach as far as its k-th (Table III).
 
 >>> import numpy as np
 >>> queries = StandingQueries(dimensions=1, low=0.0, high=10.0, buffer=1)
@@ -38,6 +39,7 @@ those of strict and relaxed filters reach as far as the k-th (Table III).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import asdict
 from typing import Any
 
@@ -60,6 +62,7 @@ from crestline.core import sound
 from crestline.core.errors import CrestlineError
 from crestline.core.sentinels import LONG_AGO, NEVER
 from crestline.core.snapshots import Snapshots
+from crestline.kernels.certain.bands import STRICT
 from crestline.kernels.certain.standing import take_records
 from crestline.kernels.certain.standing_grid import threshold_of
 from crestline.kernels.certain.standing_table import (
@@ -182,6 +185,10 @@ class StandingQueries:
             self._recent.cell[:] = self._grid.cells_of(self._recent.point)
             for slot in self._queries.slot_of.values():
                 self._grid.cover(self._queries.arrays, slot, self._threshold(slot))
+                self._filters.forget_uncovered(
+                    self._queries.arrays, slot, self.options.filter, self._grid.arrays.entered,
+                    self._recent.cell,
+                )  # fmt: skip
 
     def _threshold(self, slot: int) -> float:
         table, values = self._queries.arrays.table, self._queries.arrays.values
@@ -373,9 +380,13 @@ class StandingQueries:
                 assert keys == sorted(keys, reverse=True), ("S1", number, keys)
             threshold, covered = self._threshold(slot), self.covered(number)
             assert threshold >= covered, ("S2", number, threshold, covered)
-            before = self._grid.arrays.entered[:, slot].copy()
-            self._grid.cover(self._queries.arrays, slot, covered)
-            assert (self._grid.arrays.entered[:, slot] <= before).all(), ("S2", number)
+            entered = self._grid.arrays.entered[:, slot]
+            needed = deepcopy(self._grid)
+            needed.cover(self._queries.arrays, slot, covered)
+            assert (needed.arrays.entered[:, slot] <= entered).all(), ("S2", number)
+            if self.options.filter != STRICT:
+                cells = self._recent.cell[self.filter(number)[0] % self.options.buffer]
+                assert entered[cells].all(), ("S4", number, cells)
             row = self._queries.arrays.table[slot]
             if row[OLDEST] < NEVER:
                 heaps, sizes = self._order

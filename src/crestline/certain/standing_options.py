@@ -137,8 +137,11 @@ class StandingOptions:
             return self.resolution
         if not self.filtered and self.band != PROBABLE:
             return 1
-        inside = float((active[:, K] + active[:, CANDIDATES]).mean())
-        among = self.buffer if self.filtered else max(1, int(active[:, WIDTH].mean()))
+        if self.filtered:
+            inside, among = float(active[:, K].mean()), self.buffer
+        else:
+            inside = float((active[:, K] + active[:, CANDIDATES]).mean())
+            among = max(1, int(active[:, WIDTH].mean()))
         wanted = suitable_resolution(inside / among, self.dimensions)
         near = now / 2 < wanted < 2 * now and len(active) > 1
         return now if near else wanted

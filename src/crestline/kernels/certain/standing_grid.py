@@ -22,7 +22,6 @@ from crestline.kernels.certain.standing_table import (
     BAND_LIMIT,
     COVERED,
     FILTER,
-    FILTER_LIMIT,
     KIND,
     LENGTH,
     NO_FILTER,
@@ -152,14 +151,15 @@ def wish_of(
     table: Ints, values: Floats, band_score: Floats, filter_score: Floats, q: int, band: int,
     filter: int,
 ) -> tuple[float, float]:  # fmt: skip
-    """Return the threshold to enter cells for, somewhat below the needed one, so that not every
-    loss changes the grid; and the best score in the list."""
+    """Return the threshold to enter cells for, and the best score in the list, if that tells when
+    the cells reach too far. PA's cells reach further than needed, so that not every loss changes
+    the grid."""
     threshold = threshold_of(table, values, filter_score, q, band, filter)
-    if filter == PROBABLE and threshold > -np.inf:
-        # Low enough to fill the candidates of the filter too.
-        best = filter_score[table[q, FILTER + START]]
-        return min(threshold, values[q, FILTER_LIMIT]), best
-    if filter == NO_FILTER and threshold > -np.inf:
-        best = band_score[table[q, BAND + START]]
+    if threshold == -np.inf:
+        return threshold, np.inf
+    if filter == PROBABLE:
+        return threshold, float(filter_score[table[q, FILTER + START]])
+    if filter == NO_FILTER:
+        best = float(band_score[table[q, BAND + START]])
         return lowered(threshold, best, threshold, 0.1), best
     return threshold, np.inf
