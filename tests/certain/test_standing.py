@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from crestline.certain.standing import (
     ALGORITHMS,
+    AttributeDistance,
     Cosine,
     Distance,
     Haversine,
@@ -23,6 +24,7 @@ from crestline.certain.standing import (
 from crestline.core.errors import CrestlineError, StateError
 from crestline.core.state import pack, unpack
 from crestline.kernels.certain.scoring import (
+    ATTRIBUTE_DISTANCE,
     COSINE,
     DISTANCE,
     HAVERSINE,
@@ -50,6 +52,8 @@ def _score(preference: Preference, x: Any) -> float:
     if isinstance(preference, WeightedDistance):
         squares = np.array(preference.weights) * (x - np.array(preference.point)) ** 2
         return -float(np.sqrt(squares.sum()))
+    if isinstance(preference, AttributeDistance):
+        return -float((np.array(preference.weights) * np.abs(x - preference.point)).max())
     if isinstance(preference, WeightedSum):
         return float((np.array(preference.weights) * x).sum())
     assert isinstance(preference, Cosine)
@@ -95,7 +99,8 @@ def preferences(rng: np.random.Generator, dimensions: int) -> Preference:
     )
     point, weights = some(0, 7, FINITE), some(0, 3, WEIGHTS)
     kinds: list[Preference] = [
-        Distance(point), WeightedDistance(point, weights), WeightedSum(some(-2, 3, FINITE)),
+        Distance(point), WeightedDistance(point, weights), AttributeDistance(point, weights),
+        WeightedSum(some(-2, 3, FINITE)),
     ]  # fmt: skip
     vector = some(-2, 3, FINITE)
     if any(vector):
@@ -163,7 +168,7 @@ def test_no_point_of_a_box_beats_its_bound(seed: int) -> None:
         length = float(np.sqrt((point * point).sum()))
     open_low = np.where(rng.random(dimensions) < 0.3, -np.inf, low)
     open_high = np.where(rng.random(dimensions) < 0.3, np.inf, high)
-    for kind in (DISTANCE, WEIGHTED_DISTANCE, WEIGHTED_SUM, COSINE):
+    for kind in (DISTANCE, WEIGHTED_DISTANCE, ATTRIBUTE_DISTANCE, WEIGHTED_SUM, COSINE):
         bound = best_in_box(kind, point, weight, length, 0, open_low, open_high)
         for row in range(len(points)):
             found = score_of(kind, point, weight, length, 0, points, row, np.empty(dimensions))

@@ -8,6 +8,7 @@ from math import isfinite
 
 from crestline.core.errors import CrestlineError
 from crestline.kernels.certain.scoring import (
+    ATTRIBUTE_DISTANCE,
     COSINE,
     DISTANCE,
     HAVERSINE,
@@ -26,6 +27,15 @@ class Distance:
 @dataclass(frozen=True, slots=True)
 class WeightedDistance:
     """As ``Distance``, with each squared difference multiplied by a weight."""
+
+    point: tuple[float, ...]
+    weights: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeDistance:
+    """The points first whose largest difference in a coordinate is least, each difference
+    multiplied by a weight."""
 
     point: tuple[float, ...]
     weights: tuple[float, ...]
@@ -52,7 +62,7 @@ class Haversine:
     point: tuple[float, float]
 
 
-Preference = Distance | WeightedDistance | WeightedSum | Cosine | Haversine
+Preference = Distance | WeightedDistance | AttributeDistance | WeightedSum | Cosine | Haversine
 
 
 def checked_preference(
@@ -64,8 +74,10 @@ def checked_preference(
     kind: int
     if isinstance(preference, Distance):
         kind, point, weight = DISTANCE, preference.point, ones
-    elif isinstance(preference, WeightedDistance):
-        kind, point, weight = WEIGHTED_DISTANCE, preference.point, preference.weights
+    elif isinstance(preference, WeightedDistance | AttributeDistance):
+        attribute = isinstance(preference, AttributeDistance)
+        kind = ATTRIBUTE_DISTANCE if attribute else WEIGHTED_DISTANCE
+        point, weight = preference.point, preference.weights
         if any(value < 0 for value in weight):
             raise CrestlineError("the weights of a distance must not be negative")
     elif isinstance(preference, WeightedSum):
@@ -88,6 +100,7 @@ def checked_preference(
 
 
 __all__ = [
+    "AttributeDistance",
     "Cosine",
     "Distance",
     "Haversine",

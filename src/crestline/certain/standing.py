@@ -46,6 +46,7 @@ from typing import Any
 import numpy as np
 
 from crestline.certain.preferences import (
+    AttributeDistance,
     Cosine,
     Distance,
     Haversine,
@@ -396,6 +397,7 @@ class StandingQueries:
 
 __all__ = [
     "ALGORITHMS",
+    "AttributeDistance",
     "Cosine",
     "Distance",
     "Haversine",

@@ -30,8 +30,8 @@ from crestline.language.nodes import (
 class Ranking:
     """What points are ranked by.
 
-    ``kind`` is DISTANCE, WEIGHTED_DISTANCE, HAVERSINE, WEIGHTED_SUM or COSINE, of these columns (of
-    COSINE one, an array). ``numbers`` are the point or vector, ``weights`` those of the columns.
+    ``kind`` is DISTANCE, WEIGHTED_DISTANCE, ATTRIBUTE_DISTANCE, HAVERSINE, WEIGHTED_SUM or COSINE,
+    of these columns (of COSINE one, an array). ``numbers`` are the point or vector, ``weights`` those of the columns.
     """
 
     kind: str
@@ -44,7 +44,10 @@ def ranking_of(expression: Expression) -> Ranking | None:
     """What the expression ranks points by; None if it does not."""
     try:
         match _bare(expression.root):
-            case FunctionCall(name="DISTANCE" | "WEIGHTED_DISTANCE" as name, arguments=points):
+            case FunctionCall(
+                name="DISTANCE" | "WEIGHTED_DISTANCE" | "ATTRIBUTE_DISTANCE" as name,
+                arguments=points,
+            ):
                 columns, numbers, *weights = map(_coordinates, points)
                 return Ranking(
                     name, _columns(columns), _numbers(numbers), _numbers(*weights or [()])

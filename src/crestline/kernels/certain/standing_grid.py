@@ -12,6 +12,7 @@ import numpy as np
 from crestline.kernels.certain.band_lists import lowered
 from crestline.kernels.certain.bands import PROBABLE
 from crestline.kernels.certain.scoring import (
+    ATTRIBUTE_DISTANCE,
     DISTANCE,
     VANISHING,
     WEIGHTED_DISTANCE,
@@ -63,13 +64,17 @@ def _reach_of(
     or more; for distances, those within a radius of the query."""
     everything = 0, edges.shape[1]
     kind = table[q, KIND]
-    if threshold == -np.inf or kind not in (DISTANCE, WEIGHTED_DISTANCE):
+    if threshold == -np.inf or kind not in (DISTANCE, WEIGHTED_DISTANCE, ATTRIBUTE_DISTANCE):
         return everything
-    factor = weight[q, i] if kind == WEIGHTED_DISTANCE else 1.0
+    factor = 1.0
+    if kind == WEIGHTED_DISTANCE:
+        factor = np.sqrt(weight[q, i])
+    elif kind == ATTRIBUTE_DISTANCE:
+        factor = weight[q, i]
     if factor == 0.0:
         return everything
-    # Squares of small numbers vanish: a point that near may still score the threshold.
-    radius = (max(0.0, -threshold) + VANISHING) / np.sqrt(factor) * (1.0 + 1e-12) + VANISHING
+    # Squares and products of small numbers vanish: a point that near may score the threshold.
+    radius = (max(0.0, -threshold) + VANISHING) / factor * (1.0 + 1e-12) + VANISHING
     return _slice_of(edges, i, point[q, i] - radius), _slice_of(edges, i, point[q, i] + radius)
 
 
