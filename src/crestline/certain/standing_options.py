@@ -12,6 +12,7 @@ from crestline.certain.probable import candidate_limit
 from crestline.certain.query_grid import MOST_CELLS, suitable_resolution
 from crestline.core.errors import CrestlineError
 from crestline.kernels.certain.bands import PROBABLE, RELAXED, STRICT
+from crestline.kernels.certain.standing_grid import spare_of
 from crestline.kernels.certain.standing_table import (
     BORN,
     CANDIDATES,
@@ -138,7 +139,9 @@ class StandingOptions:
         if not self.filtered and self.band != PROBABLE:
             return 1
         if self.filtered:
-            inside, among = float(active[:, K].mean()), self.buffer
+            k = active[:, K].tolist()
+            spare = [spare_of(each) / 2 if self.filter == PROBABLE else 0.0 for each in k]
+            inside, among = float((active[:, K] + spare).mean()), self.buffer
         else:
             inside = float((active[:, K] + active[:, CANDIDATES]).mean())
             among = max(1, int(active[:, WIDTH].mean()))

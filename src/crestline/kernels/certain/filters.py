@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from crestline.core.sentinels import LONG_AGO
-from crestline.kernels.certain.band_lists import lowered
+from crestline.kernels.certain.band_lists import lowered, push, sift
 from crestline.kernels.certain.bands import PROBABLE, RELAXED, STRICT
 from crestline.kernels.certain.blocks import BLOCK
 from crestline.kernels.common.order import reach
@@ -183,39 +183,22 @@ def _drop_beaten(
 
 @kernel
 def _prune(listed: Floats, born: Ints, size: int, k: int, latest: Ints) -> int:
-    """Drop records beaten by k younger ones; return the new size. ``latest`` is room for k."""
-    room = 0  # entries of ``latest``: the youngest births among strictly better records, ascending
-    stay = 0
-    position = 0
+    """Drop records beaten by k younger ones; return the new size. ``latest`` is room for k: a heap
+    of the latest births among the records with better scores."""
+    counted, stay, position = 0, 0, 0
     while position < size:
-        run = position
-        while run < size and listed[run] == listed[position]:
-            run += 1
-        first_kept = stay
-        for i in range(position, run):
-            if room < k or born[i] > latest[0]:
-                listed[stay], born[stay] = listed[i], born[i]
+        first_kept, score = stay, listed[position]
+        while position < size and listed[position] == score:
+            if counted < k or born[position] > latest[0]:
+                listed[stay], born[stay] = listed[position], born[position]  # -0.0 equals 0.0
                 stay += 1
+            position += 1
         for i in range(first_kept, stay):
-            # Insert into the ascending k youngest; the list is short and mostly in order.
-            time = born[i]
-            if room < k:
-                j = room
-                room += 1
-            elif time > latest[0]:
-                j = 0
-                while j + 1 < k and latest[j + 1] < time:
-                    latest[j] = latest[j + 1]
-                    j += 1
-                latest[j] = time
-                continue
-            else:
-                continue
-            while j > 0 and latest[j - 1] > time:
-                latest[j] = latest[j - 1]
-                j -= 1
-            latest[j] = time
-        position = run
+            if counted < k:
+                push(latest, counted, born[i])
+                counted += 1
+            elif born[i] > latest[0]:
+                sift(latest, k, born[i])
     return stay
 
 
@@ -229,9 +212,10 @@ def pass_filter(
     ``scores[:buffered]`` are the buffer, oldest first. The others arrive one after the other at
     ``ats`` (ascending). Records that were left out before may have arrived until ``end``.
     ``passed`` marks the records that have passed, and is updated. The list is ``listed[:size]``
-    (descending) with ``born`` and (STRICT) ``dominators``, and has room. ``bounds`` holds the threshold
-    below which arrivals are ignored (PROBABLE) and the size at which to prune (RELAXED). The
-    indices of records that pass are written to ``out``, the moments at which they pass to ``when``.
+    (descending) with ``born`` and (STRICT) ``dominators``, and has room. ``bounds`` holds the
+    threshold below which arrivals are ignored (PROBABLE) and the size at which to prune (RELAXED).
+    The indices of records that pass are written to ``out``, the moments at which they pass to
+    ``when``.
     Returns the start of the buffer, the size of the list and how many records passed.
     """
     kind, k, most, span, limit, gamma = rule

@@ -138,6 +138,14 @@ def leave_cell(count: Ints, members: Ints, entered: Bools, cell: int, q: int) ->
 
 
 @kernel
+def spare_of(k: int) -> int:
+    """Return how many records beyond the k-th the cells of a probable filter reach, so that it
+    hardly ever has fewer than k: then its query would have to enter all cells. Measured: none or
+    all of its candidates cost more."""
+    return 4 + int(np.sqrt(k))
+
+
+@kernel
 def threshold_of(
     table: Ints, values: Floats, filter_score: Floats, q: int, band: int, filter: int
 ) -> float:
@@ -157,13 +165,15 @@ def wish_of(
     filter: int,
 ) -> tuple[float, float]:  # fmt: skip
     """Return the threshold to enter cells for, and the best score in the list, if that tells when
-    the cells reach too far. PA's cells reach further than needed, so that not every loss changes
-    the grid."""
+    the cells reach too far. Cells of PA and of probable filters reach further than needed, so that
+    not every loss changes the grid."""
     threshold = threshold_of(table, values, filter_score, q, band, filter)
     if threshold == -np.inf:
         return threshold, np.inf
     if filter == PROBABLE:
-        return threshold, float(filter_score[table[q, FILTER + START]])
+        start, k = table[q, FILTER + START], table[q, K]
+        last = start + min(table[q, FILTER + SIZE], k + spare_of(k)) - 1
+        return float(filter_score[last]), float(filter_score[start])
     if filter == NO_FILTER:
         best = float(band_score[table[q, BAND + START]])
         return lowered(threshold, best, threshold, 0.1), best
