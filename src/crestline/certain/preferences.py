@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, astuple, dataclass
 from math import isfinite
+from typing import Any, get_args
 
 from crestline.core.errors import CrestlineError
 from crestline.kernels.certain.scoring import (
@@ -65,6 +66,11 @@ class Haversine:
 Preference = Distance | WeightedDistance | AttributeDistance | WeightedSum | Cosine | Haversine
 
 
+def dimensions_of(preference: Preference) -> int:
+    """The number of coordinates that a preference ranks by."""
+    return len(astuple(preference)[0])
+
+
 def checked_preference(
     preference: Preference, dimensions: int
 ) -> tuple[int, Sequence[float], Sequence[float]]:
@@ -99,6 +105,24 @@ def checked_preference(
     return kind, point, weight
 
 
+def preference_state(preference: Preference | None) -> dict[str, Any] | None:
+    """Return a preference as plain values; see ``preference_from``."""
+    if preference is None:
+        return None
+    values = {name: list(numbers) for name, numbers in asdict(preference).items()}
+    return {"kind": type(preference).__name__, **values}
+
+
+def preference_from(state: dict[str, Any] | None) -> Preference | None:
+    """Return the preference of which this is the state."""
+    if state is None:
+        return None
+    kinds = {kind.__name__: kind for kind in get_args(Preference)}
+    values = {name: tuple(numbers) for name, numbers in state.items() if name != "kind"}
+    preference: Preference = kinds[state["kind"]](**values)
+    return preference
+
+
 __all__ = [
     "AttributeDistance",
     "Cosine",
@@ -108,4 +132,7 @@ __all__ = [
     "WeightedDistance",
     "WeightedSum",
     "checked_preference",
+    "dimensions_of",
+    "preference_from",
+    "preference_state",
 ]
