@@ -14,12 +14,15 @@ Changes = list[tuple[int, tuple[int, ...]]]
 #: Points that follow the first window.
 _FURTHER = 500_000
 _BUFFER = 2_000
+#: What RAPF is compared with, with the grid.
+STRICT_FILTERS = ("RASF", "SASF")
 
 
 def standing(
     queries: int, n: int, k: int, seconds: float, turns: int, say: Say
 ) -> dict[str, Any] | None:
-    """Nearest-neighbour queries on points in a square, with the grid and without."""
+    """Nearest-neighbour queries on points in a square: RAPF with the grid and without, and
+    algorithms with a strict filter, with the grid."""
     try:
         from crestline.certain.standing import Distance, StandingQueries
     except ImportError:
@@ -29,9 +32,12 @@ def standing(
     places, points = rng.random((queries, 2)), rng.random((n + _FURTHER, 2))
     boards = {}
     told: dict[str, dict[int, Changes]] = {}
-    for name, resolution in (("with", None), ("without", 1)):
+    for name in ("with", "without", *STRICT_FILTERS):
         boards[name] = StandingQueries(
-            dimensions=2, resolution=resolution, buffer=min(_BUFFER, (n + 1) // 2)
+            dimensions=2,
+            algorithm=name if name in STRICT_FILTERS else "RAPF",
+            resolution=1 if name == "without" else None,
+            buffer=min(_BUFFER, (n + 1) // 2),
         )
         for place in places.tolist():
             boards[name].add(Distance(tuple(place)), k=k, window=n)
@@ -59,7 +65,7 @@ def standing(
     return {
         "queries": queries,
         "compared": sum(map(len, told["with"].values())),
-        "agrees": told["with"] == told["without"],
+        "agrees": all(each == told["with"] for each in told.values()),
         "resolution": boards["with"].resolution,
         "a_second": speed,
         "records": counts,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from benchmarks import arrivals_grids
 from benchmarks.measure import columns, goal_lines, machine_line, short
 
 
@@ -34,6 +35,7 @@ def table(result: dict[str, Any]) -> str:
             if cells
         ),
         _standing(result["standing"]),
+        arrivals_grids.table(result["grids"], n),
         goal_lines(result["goals"]),
         _NOTES,
     ]
@@ -132,9 +134,11 @@ def _growth(what: str, cells: list[dict[str, Any]]) -> str:
 def _standing(found: dict[str, Any] | None) -> str:
     if found is None:
         return "Standing queries are left out: crestline.certain.standing is missing."
-    rows = [["grid", "records a second", "queries met by a record, coming and going"]]
+    rows = [["", "records a second", "queries met by a record, coming and going"]]
+    names = {"with": "RAPF with the grid", "without": "RAPF without"}
     for name, speed in found["a_second"].items():
-        rows.append([name, _rate(speed), f"{found['touched'][name]:.3g}"])
+        shown = names.get(name, f"{name} with the grid")
+        rows.append([shown, _rate(speed), f"{found['touched'][name]:.3g}"])
     verdict = "agree" if found["agrees"] else "DIFFER"
     return (
         f"{found['queries']} standing queries for the nearest points in a square (resolution"

@@ -32,6 +32,7 @@ def text(rng: np.random.Generator, name: str) -> str:
         f"DISTANCE((x, y), ({a}, {b})) ASC",
         f"DISTANCE((y, x), ({a}, {b})) ASC",
         f"WEIGHTED_DISTANCE((x, y), ({a}, {b}), ({abs(c)}, 1)) ASC",
+        f"ATTRIBUTE_DISTANCE((x, y), ({a}, {b}), ({abs(c)}, 1)) ASC",
         f"{a} * x - y * {b} DESC",
         f"x + {a} * y ASC",
         "y DESC",

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, astuple, dataclass
 from math import isfinite
+from typing import Any, get_args
 
 from crestline.core.errors import CrestlineError
 from crestline.kernels.certain.scoring import (
+    ATTRIBUTE_DISTANCE,
     COSINE,
     DISTANCE,
     HAVERSINE,
@@ -26,6 +28,15 @@ class Distance:
 @dataclass(frozen=True, slots=True)
 class WeightedDistance:
     """As ``Distance``, with each squared difference multiplied by a weight."""
+
+    point: tuple[float, ...]
+    weights: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeDistance:
+    """The points first whose largest difference in a coordinate is least, each difference
+    multiplied by a weight."""
 
     point: tuple[float, ...]
     weights: tuple[float, ...]
@@ -52,7 +63,12 @@ class Haversine:
     point: tuple[float, float]
 
 
-Preference = Distance | WeightedDistance | WeightedSum | Cosine | Haversine
+Preference = Distance | WeightedDistance | AttributeDistance | WeightedSum | Cosine | Haversine
+
+
+def dimensions_of(preference: Preference) -> int:
+    """The number of coordinates that a preference ranks by."""
+    return len(astuple(preference)[0])
 
 
 def checked_preference(
@@ -64,8 +80,10 @@ def checked_preference(
     kind: int
     if isinstance(preference, Distance):
         kind, point, weight = DISTANCE, preference.point, ones
-    elif isinstance(preference, WeightedDistance):
-        kind, point, weight = WEIGHTED_DISTANCE, preference.point, preference.weights
+    elif isinstance(preference, WeightedDistance | AttributeDistance):
+        attribute = isinstance(preference, AttributeDistance)
+        kind = ATTRIBUTE_DISTANCE if attribute else WEIGHTED_DISTANCE
+        point, weight = preference.point, preference.weights
         if any(value < 0 for value in weight):
             raise CrestlineError("the weights of a distance must not be negative")
     elif isinstance(preference, WeightedSum):
@@ -87,7 +105,26 @@ def checked_preference(
     return kind, point, weight
 
 
+def preference_state(preference: Preference | None) -> dict[str, Any] | None:
+    """Return a preference as plain values; see ``preference_from``."""
+    if preference is None:
+        return None
+    values = {name: list(numbers) for name, numbers in asdict(preference).items()}
+    return {"kind": type(preference).__name__, **values}
+
+
+def preference_from(state: dict[str, Any] | None) -> Preference | None:
+    """Return the preference of which this is the state."""
+    if state is None:
+        return None
+    kinds = {kind.__name__: kind for kind in get_args(Preference)}
+    values = {name: tuple(numbers) for name, numbers in state.items() if name != "kind"}
+    preference: Preference = kinds[state["kind"]](**values)
+    return preference
+
+
 __all__ = [
+    "AttributeDistance",
     "Cosine",
     "Distance",
     "Haversine",
@@ -95,4 +132,7 @@ __all__ = [
     "WeightedDistance",
     "WeightedSum",
     "checked_preference",
+    "dimensions_of",
+    "preference_from",
+    "preference_state",
 ]

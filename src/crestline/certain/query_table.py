@@ -11,7 +11,7 @@ from crestline.certain.preferences import Preference, checked_preference
 from crestline.core import sound
 from crestline.core.errors import CrestlineError
 from crestline.core.sentinels import NEVER
-from crestline.kernels.certain.scoring import DISTANCE, HAVERSINE
+from crestline.kernels.certain.scoring import ATTRIBUTE_DISTANCE, DISTANCE
 from crestline.kernels.certain.standing_table import (
     ACTIVE,
     BAND,
@@ -132,7 +132,7 @@ class QueryTable:
         wanted = [COLUMNS, VALUES, self.dimensions, self.dimensions]
         sound.require(widths == wanted, "a slot is wider")
         sound.within("flags", table[:, [TIMED, ACTIVE]], 0, 2)
-        sound.within("kinds", table[:, KIND], DISTANCE, HAVERSINE + 1)
+        sound.within("kinds", table[:, KIND], DISTANCE, ATTRIBUTE_DISTANCE + 1)
         sound.within("k", table[:, K], 0, 1 << 31)
         sound.within("candidates", table[:, CANDIDATES], 0, 1 << 31)
         sound.moments("windows", table[:, WIDTH], table[:, SINCE], table[:, OLDEST])

@@ -20,12 +20,12 @@ cells, which are open: a grid that does not fit costs time only.
 **Invariants**
   S1  bands and filters are sorted best first, of equal scores the later first;
   S2  a query is entered in every cell that may hold a point from its threshold on;
-  S3  what expires next in a band stands in the time order.
+  S3  what expires next in a band stands in the time order;
+  S4  the records of a probable or relaxed filter are in cells that its query is entered in.
 
 **Deviations.** A record is offered to a band for the second time without a note whether it was
-taken the first time: the band looks whether it has it. Of a probabilistic filter the cells reach as
-far as its last candidate, of PA a tenth further than needed, so that few losses touch the grid;
-those of strict and relaxed filters reach as far as the k-th (Table III).
+taken the first time: the band looks. The cells of PA reach a tenth further than needed, those of a
+probabilistic filter a few records beyond its k-th (Table III), so that few losses touch the grid.
 
 >>> import numpy as np
 >>> queries = StandingQueries(dimensions=1, low=0.0, high=10.0, buffer=1)
@@ -38,12 +38,14 @@ those of strict and relaxed filters reach as far as the k-th (Table III).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from crestline.certain.preferences import (
+    AttributeDistance,
     Cosine,
     Distance,
     Haversine,
@@ -60,6 +62,7 @@ from crestline.core import sound
 from crestline.core.errors import CrestlineError
 from crestline.core.sentinels import LONG_AGO, NEVER
 from crestline.core.snapshots import Snapshots
+from crestline.kernels.certain.bands import STRICT
 from crestline.kernels.certain.standing import take_records
 from crestline.kernels.certain.standing_grid import threshold_of
 from crestline.kernels.certain.standing_table import (
@@ -71,7 +74,6 @@ from crestline.kernels.certain.standing_table import (
     HEAD,
     OLDEST,
     REPORT_FULL,
-    ROOM,
     SIZE,
     TIMED,
     TOUCHED,
@@ -182,6 +184,9 @@ class StandingQueries:
             self._recent.cell[:] = self._grid.cells_of(self._recent.point)
             for slot in self._queries.slot_of.values():
                 self._grid.cover(self._queries.arrays, slot, self._threshold(slot))
+                self._filters.forget_uncovered(
+                    self._queries.arrays, slot, self.options.filter, self._grid, self._recent
+                )
 
     def _threshold(self, slot: int) -> float:
         table, values = self._queries.arrays.table, self._queries.arrays.values
@@ -244,16 +249,14 @@ class StandingQueries:
                 self._queries.arrays, self._bands.arrays, self._filters.arrays, self._grid.arrays,
                 self._recent, self._order, changes,
             )  # fmt: skip
-            reason, slot, position = take_records(
+            reason, _, position = take_records(
                 algorithm, standing, arriving, position, self._cursor, report, scratch
             )
             if reason == REPORT_FULL:
                 report = roomy(report, slots, rows)
             elif reason != FINISHED:
                 lists = self._bands if reason == BAND_FULL else self._filters
-                more = np.zeros(slots, np.int64)
-                more[slot] = table[slot, lists.column + ROOM]
-                lists.make_room(table, more)
+                lists.double_crowded(table)
         self.seen += len(points)
         self._time = int(times[-1])
         return written(report)
@@ -283,8 +286,7 @@ class StandingQueries:
     @property
     def candidates(self) -> int:
         """The number of references to records in the bands and filters of all queries."""
-        active = self._queries.active()
-        return int(active[:, BAND + SIZE].sum() + active[:, FILTER + SIZE].sum())
+        return int(self._queries.active()[:, [BAND + SIZE, FILTER + SIZE]].sum())
 
     def ids(self) -> Ints:
         """The numbers of the records that any answer may still name, each once."""
@@ -373,18 +375,21 @@ class StandingQueries:
                 assert keys == sorted(keys, reverse=True), ("S1", number, keys)
             threshold, covered = self._threshold(slot), self.covered(number)
             assert threshold >= covered, ("S2", number, threshold, covered)
-            before = self._grid.arrays.entered[:, slot].copy()
-            self._grid.cover(self._queries.arrays, slot, covered)
-            assert (self._grid.arrays.entered[:, slot] <= before).all(), ("S2", number)
-            row = self._queries.arrays.table[slot]
+            entered, needed = self._grid.arrays.entered[:, slot], deepcopy(self._grid)
+            needed.cover(self._queries.arrays, slot, covered)
+            assert (needed.arrays.entered[:, slot] <= entered).all(), ("S2", number)
+            if self.options.filter != STRICT:
+                cells = self._recent.cell[self.filter(number)[0] % self.options.buffer]
+                assert entered[cells].all(), ("S4", number, cells)
+            row, (heaps, sizes) = self._queries.arrays.table[slot], self._order
             if row[OLDEST] < NEVER:
-                heaps, sizes = self._order
                 notes = heaps[row[TIMED], : 2 * sizes[row[TIMED]]].reshape(-1, 2)
                 assert [row[OLDEST] + row[WIDTH], slot] in notes.tolist(), ("S3", number)
 
 
 __all__ = [
     "ALGORITHMS",
+    "AttributeDistance",
     "Cosine",
     "Distance",
     "Haversine",

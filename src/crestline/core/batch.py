@@ -86,6 +86,9 @@ class Batch:
     uncertainty: Uncertainty | None = None
     #: For incomplete streams.
     observations: Observations | None = None
+    #: The attributes that scores are computed from, a column for each; None where an operator has
+    #: no use for them.
+    points: Floats | None = None
 
     @classmethod
     def of(cls, batch: Self | Floats) -> Self:
@@ -105,6 +108,7 @@ class Batch:
             None,
             None if self.uncertainty is None else self.uncertainty.take(indices),
             None if self.observations is None else self.observations.take(indices),
+            None if self.points is None else self.points[part],
         )
 
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from crestline.certain.standing import (
+    AttributeDistance,
     Cosine,
     Distance,
     Haversine,
@@ -79,8 +80,8 @@ def _ranking(query: Query) -> Ranking:
     far = term.descending and ranking is not None and ranking.kind not in ("WEIGHTED_SUM", "COSINE")
     if ranking is None or far:
         raise PlanError(
-            f"{name} ranks by {term}: a board knows DISTANCE, WEIGHTED_DISTANCE and HAVERSINE ASC,"
-            " weighted sums of columns, and COSINE"
+            f"{name} ranks by {term}: a board knows DISTANCE, WEIGHTED_DISTANCE, ATTRIBUTE_DISTANCE"
+            " and HAVERSINE ASC, weighted sums of columns, and COSINE"
         )
     return ranking
 
@@ -136,7 +137,9 @@ class Space:
         weights = dict(
             zip(ranking.columns, ranking.weights or (1.0,) * len(coordinates), strict=True)
         )
-        return WeightedDistance(point, tuple(weights.get(name, 0.0) for name in self.columns))
+        weight = tuple(weights.get(name, 0.0) for name in self.columns)
+        kind = AttributeDistance if ranking.kind == "ATTRIBUTE_DISTANCE" else WeightedDistance
+        return kind(point, weight)
 
     def _has(self, ranking: Ranking) -> bool:
         if ranking.kind == "COSINE":

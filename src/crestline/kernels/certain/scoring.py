@@ -13,7 +13,7 @@ import numpy as np
 from crestline.kernels.jit.tiers import kernel
 from crestline.types import Floats
 
-DISTANCE, WEIGHTED_DISTANCE, WEIGHTED_SUM, COSINE, HAVERSINE = 0, 1, 2, 3, 4
+DISTANCE, WEIGHTED_DISTANCE, WEIGHTED_SUM, COSINE, HAVERSINE, ATTRIBUTE_DISTANCE = range(6)
 #: Mean radius of the earth in metres, as in ``language.geometry``.
 _RADIUS = 6_371_008.8
 #: Rounding may leave a bound below a score, so it is raised by this share.
@@ -100,6 +100,15 @@ def score_of(
             apart = points[row, i] - point[q, i]
             terms[i] = weight[q, i] * (apart * apart)
         return float(-np.sqrt(_total(terms)))
+    if kind == ATTRIBUTE_DISTANCE:
+        largest = 0.0
+        for i in range(dimensions):
+            apart = weight[q, i] * abs(points[row, i] - point[q, i])
+            if not apart <= largest:
+                largest = apart
+            if apart != apart:
+                break
+        return float(-largest)
     if kind == WEIGHTED_SUM:
         for i in range(dimensions):
             terms[i] = weight[q, i] * points[row, i]
@@ -126,6 +135,13 @@ def best_in_box(
             total += apart * apart * (weight[q, i] if kind == WEIGHTED_DISTANCE else 1.0)
         # The sum may overflow here and not in the order of the score.
         return float(-np.sqrt(min(total, _LARGEST)) * (1.0 - _ROUNDING))
+    if kind == ATTRIBUTE_DISTANCE:
+        largest = 0.0
+        for i in range(len(low)):
+            if weight[q, i] != 0.0:
+                apart = max(low[i] - point[q, i], point[q, i] - high[i], 0.0)
+                largest = max(largest, weight[q, i] * apart)
+        return float(-largest)  # each step of the score is monotone, rounding included
     if kind == WEIGHTED_SUM:
         total, size = 0.0, 0.0
         for i in range(len(low)):

@@ -23,7 +23,7 @@ from crestline.kernels.certain.band_lists import lowered, threshold_after_loss
 from crestline.kernels.certain.bands import PROBABLE, STRICT
 from crestline.kernels.certain.scoring import score_of
 from crestline.kernels.certain.standing_grid import cell_of, cover, threshold_of, wish_of
-from crestline.kernels.certain.standing_lists import place, put, take, tidy
+from crestline.kernels.certain.standing_lists import forget_uncovered, place, put, take, tidy
 from crestline.kernels.certain.standing_order import note_oldest, pop
 from crestline.kernels.certain.standing_table import (
     ACTIVE,
@@ -199,7 +199,7 @@ def take_records(
     table, values, point, weight = queries
     band_score, band_ints = bands
     filter_score, filter_ints = filters
-    edges, count, members, _, _ = grid
+    edges, count, members, entered, _ = grid
     recent_point, recent_time, recent_cell = buffer
     heaps, sizes = order
     changed, marks = changes
@@ -272,6 +272,11 @@ def take_records(
         reason, about = _room(table, count, members, cell, filtered)
         if reason != FINISHED:
             return reason, about, at
+        if filtered:
+            index = number % ring
+            for i in range(dimensions):
+                recent_point[index, i] = arriving[at, i]
+            recent_time[index], recent_cell[index] = now, cell
         cursor[TOUCHED] += count[cell]
         for i in range(count[cell]):
             q = members[cell, i]
@@ -311,17 +316,21 @@ def take_records(
             first_time = values[q, COVERED] == -np.inf and wish > -np.inf
             if first_time or (best < np.inf and values[q, COVERED] < wish - 0.5 * (best - wish)):
                 cover(queries, grid, q, wish, True, low, high)
-        if filtered:
-            if number % _REVIEW == 0:
-                # Of strict and relaxed filters it is not known what is far; they are asked in turn.
-                q = number // _REVIEW % len(table)
-                wish, best = wish_of(table, values, band_score, filter_score, q, band, filter)
-                if table[q, ACTIVE] == 1 and best == np.inf and values[q, COVERED] < wish:
-                    cover(queries, grid, q, wish, True, low, high)
-            index = number % ring
-            for i in range(dimensions):
-                recent_point[index, i] = arriving[at, i]
-            recent_time[index], recent_cell[index] = now, cell
+                if filtered:
+                    forget_uncovered(
+                        table, values, filter_score, filter_ints, q, filter, entered, recent_cell,
+                        filter_rows,
+                    )  # fmt: skip
+        if filtered and number % _REVIEW == 0:
+            # Of strict and relaxed filters it is not known what is far; they are asked in turn.
+            q = number // _REVIEW % len(table)
+            wish, best = wish_of(table, values, band_score, filter_score, q, band, filter)
+            if table[q, ACTIVE] == 1 and best == np.inf and values[q, COVERED] < wish:
+                cover(queries, grid, q, wish, True, low, high)
+                forget_uncovered(
+                    table, values, filter_score, filter_ints, q, filter, entered, recent_cell,
+                    filter_rows,
+                )  # fmt: skip
         if marks[0] > 0:
             _report(table, band_score, band_ints, changes, number, now, report)
         at += 1
