@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from benchmarks import arrivals_grids
 from benchmarks.measure import columns, goal_lines, machine_line, short
 
 
@@ -34,6 +35,8 @@ def table(result: dict[str, Any]) -> str:
             if cells
         ),
         _standing(result["standing"]),
+        _filters(result["filters"]),
+        arrivals_grids.table(result["grids"], n),
         goal_lines(result["goals"]),
         _NOTES,
     ]
@@ -143,4 +146,18 @@ def _standing(cells: list[dict[str, Any]]) -> str:
     return (
         f"Standing queries in one text, {short(first['records'])} records, the last"
         f" {short(first['window'])} of them, CPU time of crestline.run; {verdict}\n" + columns(rows)
+    )
+
+
+def _filters(found: dict[str, Any]) -> str:
+    rows = [["", "records a second", "queries met by a record, coming and going"]]
+    names = {"with": "RAPF with the grid", "without": "RAPF without"}
+    for name, speed in found["a_second"].items():
+        shown = names.get(name, f"{name} with the grid")
+        rows.append([shown, _rate(speed), f"{found['touched'][name]:.3g}"])
+    verdict = "agree" if found["agrees"] else "DIFFER"
+    return (
+        f"{found['queries']} standing queries for the nearest points in a square (resolution"
+        f" {found['resolution']}); {found['compared']:,} answers {verdict}; {found['kept']:,}"
+        f" references and {found['buffered']:,} buffered records are kept\n" + columns(rows)
     )

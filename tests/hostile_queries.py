@@ -168,6 +168,7 @@ class Asking:
             "CAST": f"{one} AS {chance.choice(list(CASTS))}",
             "DISTANCE": f"({one}, {two}), (1, 2)",
             "WEIGHTED_DISTANCE": f"({one}, {two}), (1, 2), (3, {one})",
+            "ATTRIBUTE_DISTANCE": f"({one}, {two}), (1, 2), (3, {one})",
             "COSINE": f"{one}, ARRAY(1, 2)",
         }
         many = max(function.least, min(function.most, chance.randint(1, 4)))

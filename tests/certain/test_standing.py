@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from crestline.certain.standing import (
     ALGORITHMS,
+    AttributeDistance,
     Cosine,
     Distance,
     Given,
@@ -24,6 +25,7 @@ from crestline.certain.standing import (
 from crestline.core.errors import CrestlineError, StateError
 from crestline.core.state import pack, unpack
 from crestline.kernels.certain.scoring import (
+    ATTRIBUTE_DISTANCE,
     COSINE,
     DISTANCE,
     HAVERSINE,
@@ -61,6 +63,8 @@ def _score(preference: Preference, x: Any) -> float:
     if isinstance(preference, WeightedDistance):
         squares = np.array(preference.weights) * (x - np.array(preference.point)) ** 2
         return -float(np.sqrt(squares.sum()))
+    if isinstance(preference, AttributeDistance):
+        return -float((np.array(preference.weights) * np.abs(x - preference.point)).max())
     if isinstance(preference, WeightedSum):
         return float((np.array(preference.weights) * x).sum())
     if isinstance(preference, Given):
@@ -105,7 +109,8 @@ def preferences(rng: np.random.Generator, dimensions: int) -> Preference:
     )
     point, weights = some(0, 7, FINITE), some(0, 3, WEIGHTS)
     kinds: list[Preference] = [
-        Distance(point), WeightedDistance(point, weights), WeightedSum(some(-2, 3, FINITE)),
+        Distance(point), WeightedDistance(point, weights), AttributeDistance(point, weights),
+        WeightedSum(some(-2, 3, FINITE)),
     ]  # fmt: skip
     vector = some(-2, 3, FINITE)
     if any(vector):
@@ -181,7 +186,7 @@ def test_no_point_of_a_box_beats_its_bound(seed: int) -> None:
         length = float(np.sqrt((point * point).sum()))
     open_low = np.where(rng.random(dimensions) < 0.3, -np.inf, low)
     open_high = np.where(rng.random(dimensions) < 0.3, np.inf, high)
-    for kind in (DISTANCE, WEIGHTED_DISTANCE, WEIGHTED_SUM, COSINE):
+    for kind in (DISTANCE, WEIGHTED_DISTANCE, ATTRIBUTE_DISTANCE, WEIGHTED_SUM, COSINE):
         bound = best_in_box(kind, point, weight, length, 0, open_low, open_high)
         for row in range(len(points)):
             found = score_of(kind, point, weight, length, 0, points, row, np.empty(dimensions))
@@ -250,6 +255,40 @@ def test_the_grid_spares_most_meetings() -> None:
     assert told[1] == told[None]
     assert met[1] == 2 * 60 * (6000 - 250)
     assert met[None] < met[1] / 6
+
+
+@pytest.mark.parametrize("algorithm", EXACT)
+@pytest.mark.parametrize("k", [1, 3])
+def test_cells_that_a_query_leaves_change_no_answer(algorithm: str, k: int) -> None:
+    rng = np.random.default_rng(5)
+    points = np.cumsum(rng.normal(0, 0.02, (1_500, 1)), axis=0) % 1
+    told = []
+    for resolution in (1, 16, None):
+        board = StandingQueries(1, algorithm=algorithm, resolution=resolution, buffer=20, gamma=8)
+        number = board.add(Distance((0.0,)), k, window=60)
+        answers = []
+        for start in range(0, len(points), 100):
+            for query, end, ids, _ in board.observe(points[start : start + 100]):
+                if query == number:
+                    answers.append((end, ids.tolist()))
+            board._check()
+            if start % 300 == 0:  # one with another k, so that cells of another width are laid
+                board.add(Distance((0.5,)), 1 + 5 * (start % 4), window=60)
+        told.append(answers)
+    assert told[0] == told[1] == told[2]
+
+
+def test_a_probable_filter_looks_little_further_than_its_kth() -> None:
+    rng = np.random.default_rng(4)
+    points, places = rng.random((6_000, 2)), rng.random((40, 2))
+    met = {}
+    for algorithm in ("RAPF", "RASF"):
+        board = StandingQueries(2, algorithm=algorithm, buffer=1_000)
+        for place in places.tolist():
+            board.add(Distance(tuple(place)), k=9, window=2_000)
+        board.observe(points)
+        met[algorithm] = board.touched
+    assert met["RAPF"] <= 1.4 * met["RASF"], met  # as far as its last candidate: 1.9
 
 
 def test_points_outside_the_corners_count_too() -> None:

@@ -223,6 +223,9 @@ TRAPS = [
     ("date_trunc('week', timestamp '2024-01-07 12:00:00')", datetime(2024, 1, 1)),
     ("distance((1, 2), (4, 6))", 5.0),
     ("weighted_distance((1, 2), (4, 6), (1, 0.25))", math.sqrt(9 + 4)),
+    ("attribute_distance((1, 2), (4, 7))", 5.0),
+    ("attribute_distance((1, 2), (4, 7), (2, 1))", 6.0),
+    ("attribute_distance((1, NULL), (4, 7))", None),
     ("cosine(array(1, 0), array(1, 1))", math.sqrt(0.5)),
     # Berlin to Paris, 877.46 km on a sphere of the mean radius.
     ("round(haversine(52.52, 13.405, 48.8566, 2.3522) / 1000)", 877.0),

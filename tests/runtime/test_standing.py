@@ -58,6 +58,8 @@ def ranking(rng: np.random.Generator, kind: int) -> str:
             f"DISTANCE((x, y), ({a}, {b}))",
             f"DISTANCE((y, x), ({a}, {b}))",
             f"WEIGHTED_DISTANCE((x, y), ({a}, {b}), ({abs(b)}, 1)) ASC",
+            f"ATTRIBUTE_DISTANCE((y, x), ({a}, {b}), ({abs(b)}, 1)) ASC",
+            f"ATTRIBUTE_DISTANCE((x, y), ({a}, {b}))",
             f"{a} * x - y * {b} {direction}",
             f"x + {a} * y {direction}",
         ),
@@ -70,7 +72,7 @@ def ranking(rng: np.random.Generator, kind: int) -> str:
         (f"HAVERSINE(x, y, {rng.integers(-90, 90)}, {a})", f"HAVERSINE(x, y, {b % 90}, {a}) ASC"),
         (f"DISTANCE((x, n), ({a}, {b}))", f"DISTANCE((n, x), ({a}, {b}))"),
         (f"y {direction}", f"{a} * y {direction}", f"-y {direction}"),
-    )[kind][rng.integers(100) % (5, 4, 2, 2, 3)[kind]]
+    )[kind][rng.integers(100) % (7, 4, 2, 2, 3)[kind]]
 
 
 def texts(rng: np.random.Generator, timed: bool, most: int = 6) -> dict[str, str]:
@@ -93,7 +95,7 @@ def rejected(table: pa.Table) -> set[tuple[int, str]]:
     return set(zip(table["row"].to_pylist(), table["reason"].to_pylist(), strict=True))
 
 
-@examples(14)
+@examples(5)
 @given(st.integers(0, 2**32), st.sampled_from(TIERS))
 def test_each_query_gives_what_it_gives_alone(seed: int, tier: str) -> None:
     rng = np.random.default_rng(seed)
@@ -109,7 +111,7 @@ def test_each_query_gives_what_it_gives_alone(seed: int, tier: str) -> None:
     assert rejected(results.rejects) == everywhere
 
 
-@examples(8)
+@examples(3)
 @given(st.integers(0, 2**32))
 def test_sessions_with_queries_that_come_and_go(seed: int) -> None:
     """Each query gives what a session of its own gives, which is opened and closed with it."""

@@ -29,9 +29,12 @@ from style import (
     records,
     say,
 )
-from windows import Grid, laid
 
 from crestline.certain import CPM, PA, RA, RAPF, RARF, RASF, SA, SAPF, SARF, SASF, SNN
+from crestline.certain.cells import AttributeCells
+from crestline.certain.grid import GridOperator
+from crestline.certain.preferences import Distance
+from crestline.core.batch import Batch
 
 KINDS: dict[str, Any] = {
     "sasf": SASF, "sarf": SARF, "sapf": SAPF, "rasf": RASF, "rarf": RARF, "rapf": RAPF,
@@ -308,11 +311,24 @@ def pa() -> Figure:
 
 
 class _CoarseSNN(SNN):
-    CELLS = 7  # so few that they can be seen
+    CELLS = 49  # so few that they can be seen
 
 
 class _CoarseCPM(CPM):
-    CELLS = 7
+    CELLS = 49
+
+
+@dataclass(frozen=True)
+class Squares:
+    """What CPM or SNN holds of points around the origin after some records."""
+
+    #: Where the window begins, and what it holds.
+    first: int
+    points: np.ndarray
+    #: The places in it of the records above the grid, nearest first.
+    view: list[int]
+    cells: AttributeCells
+    recomputed: int
 
 
 def places(count: int, seed: int) -> np.ndarray:
@@ -320,37 +336,47 @@ def places(count: int, seed: int) -> np.ndarray:
     return np.random.default_rng(seed).normal(size=(count, 2)) * (1.6, 1.0)
 
 
-def near(kind: Callable[..., Any], points: np.ndarray, window: int) -> Grid:
-    return laid(kind, -np.hypot(*points.T), window, 1)
+def near(kind: Callable[..., GridOperator], points: np.ndarray, window: int) -> Squares:
+    """The grid and what stands above it, for the three nearest, after all the points."""
+    operator = kind(k=3, window=window, preference=Distance((0.0, 0.0)))
+    for part in (points[:window], points[window:]):  # the cells are laid over the first of them
+        operator.observe(Batch(-np.hypot(*part.T), points=part))
+        operator.advance()
+    first = len(points) - window
+    view = [int(id) - first for id in operator.view()[0]]
+    cells = AttributeCells.restored(Distance((0.0, 0.0)), operator.state()["own"]["cells"])
+    return Squares(first, points[first:], view, cells, operator.recomputed)
 
 
-def rings(ax: Axes, grid: Grid, points: np.ndarray, title: str, read: float | None = None) -> None:
-    """The window as points around the query, the cells as rings."""
-    inner = -grid.borders[::-1]
-    for radius in inner[::-1]:
-        ax.add_patch(Circle((0, 0), radius, facecolor=PAPER, edgecolor="#c9cdd2", zorder=0.1))
-    if read is not None:
-        reached = min((r for r in inner if r >= read), default=inner[-1])
-        ax.add_patch(Circle((0, 0), reached, facecolor="#fbe6d9", edgecolor="none", zorder=0.2))
-        for radius in inner[inner < reached]:
-            ax.add_patch(Circle((0, 0), radius, fill=False, edgecolor="#c9cdd2", zorder=0.3))
-    here = points[grid.first : grid.first + len(grid.scores)]
-    rest = [i for i in range(len(here)) if i not in grid.view]
-    records(ax, here[rest, 0], here[rest, 1], "listed", 22)
+def squares(ax: Axes, grid: Squares, title: str, read: float | None = None) -> None:
+    """The window as points around the query, in cells; those within the distance ``read`` are
+    shaded."""
+    cells = grid.cells
+    influence = set() if read is None else set(cells.influence(-read).tolist())
+    for cell in range(cells.count - 1):  # the last one has no place
+        corner = cells.low + cells.width * divmod(cell, cells.resolution)
+        shade = "#fbe6d9" if cell in influence else PAPER
+        ax.add_patch(
+            Rectangle(corner, *cells.width, facecolor=shade, edgecolor="#c9cdd2", zorder=0.1)
+        )
+    rest = [i for i in range(len(grid.points)) if i not in grid.view]
+    records(ax, grid.points[rest, 0], grid.points[rest, 1], "listed", 22)
     for place, i in enumerate(grid.view):
         state = "answer" if place < 3 else "kept"
-        records(ax, [here[i, 0]], [here[i, 1]], state, 150)
-        number(ax, here[i, 0], here[i, 1], str(grid.first + i + 1), state)
+        x, y = grid.points[i]
+        records(ax, [x], [y], state, 150)
+        number(ax, x, y, str(grid.first + i + 1), state)
+    if read is not None:
+        ax.add_patch(Circle((0, 0), read, fill=False, edgecolor=ACCENT, zorder=0.4))
     ax.plot(0, 0, "+", color=ACCENT, ms=9, markeredgewidth=2, zorder=5)
     ax.set(xlim=(-2.6, 2.6), ylim=(-1.75, 1.75), aspect="equal", xticks=[], yticks=[])
     ax.set_title(title, loc="left")
-    ax.set_xlabel("rings: cells of the grid; numbers: order of arrival")
+    ax.set_xlabel("squares: cells of the grid; numbers: order of arrival")
     ax.spines[:].set_color(PALE)
 
 
-def snn_grid() -> tuple[Grid, np.ndarray]:
-    points = places(60, 96)
-    return near(_CoarseSNN, points, 40), points
+def snn_grid() -> Squares:
+    return near(_CoarseSNN, places(60, 96), 40)
 
 
 def recomputed() -> dict[str, list[int]]:
@@ -368,11 +394,11 @@ def recomputed() -> dict[str, list[int]]:
 
 
 def snn() -> Figure:
-    grid, points = snn_grid()
+    grid = snn_grid()
     counts = recomputed()
     figure = paper()
     left, right = figure.subplots(1, 2, width_ratios=(3.3, 2.2))
-    rings(left, grid, points, "dark: the 3 nearest; light: the rest of the skyband")
+    squares(left, grid, "dark: the 3 nearest; light: the rest of the skyband")
     at = np.arange(1, len(counts["CPM"]) + 1) * 50
     right.step(at, counts["CPM"], where="post", color=FAINT, linewidth=1.4)
     right.step(at, counts["SNN"], where="post", color=ANSWER, linewidth=1.8)
@@ -385,7 +411,7 @@ def snn() -> Figure:
     return figure
 
 
-def cpm_grids() -> tuple[Grid, Grid, np.ndarray]:
+def cpm_grids() -> tuple[Squares, Squares]:
     """Before and after an arrival that pushes one of the nearest out of the window."""
     points = places(90, 12)
     for until in range(40, len(points)):
@@ -394,19 +420,17 @@ def cpm_grids() -> tuple[Grid, Grid, np.ndarray]:
             near(_CoarseCPM, points[: until + 1], 36),
         )
         if 0 in before.view and after.recomputed > before.recomputed:
-            return before, after, points
+            return before, after
     raise AssertionError("none of the nearest expires")
 
 
 def cpm() -> Figure:
-    before, after, points = cpm_grids()
+    before, after = cpm_grids()
     figure = paper(2.7)
     axes = figure.subplots(1, 2)
-    rings(axes[0], before, points, "the 3 nearest stand above the grid")
-    farthest = float(-after.scores[after.view[-1]])
-    rings(
-        axes[1], after, points, f"{before.first + 1} has expired: rings are read outwards", farthest
-    )
+    squares(axes[0], before, "the 3 nearest stand above the grid")
+    farthest = float(np.hypot(*after.points[after.view[-1]]))
+    squares(axes[1], after, f"{before.first + 1} has expired: read by distance", farthest)
     return figure
 
 

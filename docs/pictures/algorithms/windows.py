@@ -167,7 +167,8 @@ def laid(kind: Callable[..., GridOperator], scores: np.ndarray, window: int, sli
     own = operator.state()["own"]
     ids, threshold = operator.view()
     first = len(scores) - window
-    borders = own["low"] + np.arange(own["cells"] + 1) / own["scale"]
+    cells = own["cells"]
+    borders = cells["low"] + np.arange(cells["count"] + 1) / cells["scale"]
     view = [int(id) - first for id in ids]
     return Grid(first, scores[first:], view, borders, threshold, operator.recomputed)
 

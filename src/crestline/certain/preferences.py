@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, astuple, dataclass
 from math import isfinite, sqrt
+from typing import Any, get_args
 
 import numpy as np
 
 from crestline.core.errors import CrestlineError
 from crestline.kernels.certain.scoring import (
+    ATTRIBUTE_DISTANCE,
     COSINE,
     DISTANCE,
     GIVEN,
@@ -33,6 +35,15 @@ class Distance:
 @dataclass(frozen=True, slots=True)
 class WeightedDistance:
     """As ``Distance``, with each squared difference multiplied by a weight."""
+
+    point: tuple[float, ...]
+    weights: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeDistance:
+    """The points first whose largest difference in a coordinate is least, each difference
+    multiplied by a weight."""
 
     point: tuple[float, ...]
     weights: tuple[float, ...]
@@ -67,7 +78,14 @@ class Given:
     column: int
 
 
-Preference = Distance | WeightedDistance | WeightedSum | Cosine | Haversine | Given
+#: Preferences that rank records by their coordinates.
+PointPreference = Distance | WeightedDistance | AttributeDistance | WeightedSum | Cosine | Haversine
+Preference = PointPreference | Given
+
+
+def dimensions_of(preference: PointPreference) -> int:
+    """The number of coordinates that a preference ranks by."""
+    return len(astuple(preference)[0])
 
 
 def checked_preference(
@@ -79,8 +97,10 @@ def checked_preference(
     kind: int
     if isinstance(preference, Distance):
         kind, point, weight = DISTANCE, preference.point, ones
-    elif isinstance(preference, WeightedDistance):
-        kind, point, weight = WEIGHTED_DISTANCE, preference.point, preference.weights
+    elif isinstance(preference, WeightedDistance | AttributeDistance):
+        attribute = isinstance(preference, AttributeDistance)
+        kind = ATTRIBUTE_DISTANCE if attribute else WEIGHTED_DISTANCE
+        point, weight = preference.point, preference.weights
         if any(value < 0 for value in weight):
             raise CrestlineError("the weights of a distance must not be negative")
     elif isinstance(preference, WeightedSum):
@@ -122,16 +142,39 @@ def have_scores(preference: Preference, points: Floats) -> Bools:
     return ~np.isnan(scores)
 
 
+def preference_state(preference: PointPreference | None) -> dict[str, Any] | None:
+    """Return a preference as plain values; see ``preference_from``."""
+    if preference is None:
+        return None
+    values = {name: list(numbers) for name, numbers in asdict(preference).items()}
+    return {"kind": type(preference).__name__, **values}
+
+
+def preference_from(state: dict[str, Any] | None) -> PointPreference | None:
+    """Return the preference of which this is the state."""
+    if state is None:
+        return None
+    kinds = {kind.__name__: kind for kind in get_args(PointPreference)}
+    values = {name: tuple(numbers) for name, numbers in state.items() if name != "kind"}
+    preference: PointPreference = kinds[state["kind"]](**values)
+    return preference
+
+
 __all__ = [
     "LARGE",
+    "AttributeDistance",
     "Cosine",
     "Distance",
     "Given",
     "Haversine",
+    "PointPreference",
     "Preference",
     "WeightedDistance",
     "WeightedSum",
     "are_plain",
     "checked_preference",
+    "dimensions_of",
     "have_scores",
+    "preference_from",
+    "preference_state",
 ]

@@ -6,14 +6,20 @@ from typing import Any
 
 import numpy as np
 
+from crestline.certain.query_grid import QueryGrid
 from crestline.core import sound
+from crestline.kernels.certain.bands import STRICT
+from crestline.kernels.certain.standing_lists import forget_uncovered
 from crestline.kernels.certain.standing_table import (
     DOMINATORS,
+    NO_FILTER,
     NUMBER,
     ROOM,
     SIZE,
     START,
+    Buffer,
     Lists,
+    Queries,
 )
 from crestline.types import Floats, Ints
 
@@ -53,6 +59,23 @@ class QueryLists:
         moved.score[new] = self.arrays.score[old]
         moved.ints[:, new] = self.arrays.ints[:, old]
         self.arrays = moved
+
+    def double_crowded(self, table: Ints) -> None:
+        """Double the room of all lists that are more than half full: moving them takes long, and
+        those will be full soon."""
+        room, size = table[:, self.column + ROOM], table[:, self.column + SIZE]
+        self.make_room(table, np.where(2 * size > room, room, 0))
+
+    def forget_uncovered(
+        self, queries: Queries, slot: int, kind: int, grid: QueryGrid, recent: Buffer
+    ) -> None:
+        """Drop the records of a query's filter that are in cells it is not entered in."""
+        if kind != NO_FILTER:
+            rows = DOMINATORS + 1 if kind == STRICT else NUMBER + 1
+            forget_uncovered(
+                queries.table, queries.values, *self.arrays, slot, kind, grid.arrays.entered,
+                recent.cell, rows,
+            )  # fmt: skip
 
     def restore(self, state: dict[str, Any]) -> None:
         self.arrays = Lists(**state)

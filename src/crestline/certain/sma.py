@@ -4,17 +4,20 @@
 
 **Idea.** The skyband holds the records that reach the k-th score of the last recomputation and have
 fewer than k *later, better* ones; the first k are the answer. When expiry leaves fewer than k, the
-skyband is rebuilt from the best cells of the grid.
+skyband is rebuilt from the best cells of the grid. With a ``preference``, such as a weighted sum,
+cells are boxes of the attributes, and they are read from the best corner of the space on. Without
+one they are intervals of the score.
 
-**Cost**, with n records in the window and S in the skyband: O(1) to put a record into its cell and
-to take it out, O(S) for one that enters the skyband; a recomputation reads the cells until it has
-k records and costs O(r + k log k) for the r it reads. All n records are kept.
+**Cost**, with n records in the window and S in the skyband: O(d) to put a record into its cell and
+O(1) to take it out, O(S) for one that enters the skyband; a recomputation reads the cells until no
+other can hold one of the k best and costs O(r log k) for the r it reads. All n records are kept.
 
 **Deviations.** While the window fills for the first time, the skyband is computed whenever the
 records have doubled, and once more when the window is full: the original starts on a full window.
-Scores are one number, so the grid has one dimension: cells of equal width over the range of the
-first records, the outer ones open. Panes expire whole. A recomputation takes in every record tied
-with the k-th, so that ties are answered exactly.
+The original finds the next cell with a heap; the order of the cells is computed once here, since
+the query stays. Cells are equally wide over the range of the first records; see ``certain.cells``
+for records outside. Panes expire whole. A recomputation takes in every record tied with the k-th,
+so that ties are answered exactly.
 
 >>> import numpy as np
 >>> operator = SMA(k=1, window=4, slide=2)

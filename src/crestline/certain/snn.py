@@ -3,15 +3,17 @@
 **Answers** the exact top k after every arrival. **Does not** forget anything that is in the window.
 
 **Idea.** As CPM, but the view is the skyband of all records that reach the threshold, the k-th
-score when it was last computed; only when expiry leaves fewer than k is it computed again.
+score when it was last computed; only when expiry leaves fewer than k is it computed again, from the
+cells in the order of their distance. The skyband knows when the first of its records expires, so
+other expiries cost one comparison.
 
-**Cost**: O(1) for the grid, O(S) for a record that enters a skyband of S, and a recomputation where
-that runs short. All n records are kept.
+**Cost**: O(d) for the grid, O(S) for a record that enters a skyband of S and at the expiry of one
+of its records, and a recomputation where that runs short. All n records are kept.
 
-**Invariants**: G1 to G3 of ``certain.grid``.
+**Invariants**: G1 to G4 of ``certain.grid``.
 
-**Deviations**: as CPM's; with scores as cells the algorithm is SMA's, but for the threshold, which
-is first set when there are k records and not again while the window fills.
+**Deviations**: as CPM's. The threshold is first set when there are k records, and not again while
+the window fills.
 
 >>> import numpy as np
 >>> operator = SNN(k=1, window=3)
@@ -23,6 +25,7 @@ is first set when there are k records and not again while the window fills.
 from __future__ import annotations
 
 from crestline.certain.grid import GridOperator
+from crestline.certain.preferences import PointPreference
 
 
 class SNN(GridOperator):
@@ -32,6 +35,7 @@ class SNN(GridOperator):
     at_once = True
 
     def __init__(
-        self, k: int, window: int | None, slide: int | None = 1, *, only_changes: bool = False
-    ) -> None:
-        super().__init__(k, window, slide, only_changes=only_changes)
+        self, k: int, window: int | None, slide: int | None = 1, *, only_changes: bool = False,
+        preference: PointPreference | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(k, window, slide, only_changes=only_changes, preference=preference)

@@ -23,12 +23,12 @@ cells, which are open: a grid that does not fit costs time only.
 **Invariants**
   S1  bands and filters are sorted best first, of equal scores the later first;
   S2  a query is entered in every cell that may hold a point from its threshold on;
-  S3  the time order has a note of what expires next in a band, or an earlier one.
+  S3  the time order has a note of what expires next in a band, or an earlier one;
+  S4  the records of a probable or relaxed filter are in cells that its query is entered in.
 
 **Deviations.** A record is offered to a band for the second time without a note whether it was
-taken the first time: the band looks whether it has it. Of a probabilistic filter the cells reach as
-far as its last candidate, of PA a tenth further than needed, so that few losses touch the grid;
-those of strict and relaxed filters reach as far as the k-th (Table III).
+taken the first time: the band looks. The cells of PA reach a tenth further than needed, those of a
+probabilistic filter a few records beyond its k-th (Table III), so that few losses touch the grid.
 
 >>> import numpy as np
 >>> queries = StandingQueries(dimensions=1, low=0.0, high=10.0, buffer=1)
@@ -41,10 +41,12 @@ those of strict and relaxed filters reach as far as the k-th (Table III).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import deepcopy
 
 import numpy as np
 
 from crestline.certain.preferences import (
+    AttributeDistance,
     Cosine,
     Distance,
     Given,
@@ -59,14 +61,16 @@ from crestline.certain.standing_state import StandingState
 from crestline.core.errors import CrestlineError
 from crestline.core.sentinels import NEVER
 from crestline.core.snapshots import Snapshots
+from crestline.kernels.certain.bands import STRICT
+from crestline.kernels.certain.scoring import GIVEN
 from crestline.kernels.certain.standing import take_records
 from crestline.kernels.certain.standing_table import (
     BAND_FULL,
     FINISHED,
     HEAD,
+    KIND,
     OLDEST,
     REPORT_FULL,
-    ROOM,
     SKIPPED,
     TIMED,
     WIDTH,
@@ -151,6 +155,11 @@ class StandingQueries(StandingState):
         self._recent.arrays.cell[:] = self._grid.cells_of(self._recent.arrays.point)
         for slot in self._queries.slot_of.values():
             self._grid.cover(self._queries.arrays, slot, self._threshold(slot))
+            if self._queries.arrays.table[slot, KIND] != GIVEN:
+                self._filters.forget_uncovered(
+                    self._queries.arrays, slot, self.options.filter, self._grid,
+                    self._recent.arrays,
+                )  # fmt: skip
 
     def fit(self) -> None:
         """Lay the grid around the records of the buffer, if it fits them badly."""
@@ -222,7 +231,7 @@ class StandingQueries(StandingState):
                 self._queries.arrays, self._bands.arrays, self._filters.arrays, self._grid.arrays,
                 self._recent.arrays, self._order, marks,
             )  # fmt: skip
-            reason, slot, position = take_records(
+            reason, _, position = take_records(
                 algorithm, standing, arriving, position, self._cursor, report, scratch
             )
             if reason == REPORT_FULL and report.filled[RECORDS] > PORTION:
@@ -232,9 +241,7 @@ class StandingQueries(StandingState):
                 report = roomy(report, slots, rows)
             elif reason != FINISHED:
                 lists = self._bands if reason == BAND_FULL else self._filters
-                more = np.zeros(slots, np.int64)
-                more[slot] = table[slot, lists.column + ROOM]
-                lists.make_room(table, more)
+                lists.double_crowded(table)
         self.seen += len(points)
         self._time = int(times[-1])
         yield written(report)
@@ -246,18 +253,21 @@ class StandingQueries(StandingState):
                 assert keys == sorted(keys, reverse=True), ("S1", number, keys)
             threshold, covered = self._threshold(slot), self.covered(number)
             assert threshold >= covered, ("S2", number, threshold, covered)
-            before = self._grid.arrays.entered[:, slot].copy()
-            self._grid.cover(self._queries.arrays, slot, covered)
-            assert (self._grid.arrays.entered[:, slot] <= before).all(), ("S2", number)
-            row = self._queries.arrays.table[slot]
+            entered, needed = self._grid.arrays.entered[:, slot], deepcopy(self._grid)
+            needed.cover(self._queries.arrays, slot, covered)
+            assert (needed.arrays.entered[:, slot] <= entered).all(), ("S2", number)
+            placed = self._queries.arrays.table[slot, KIND] != GIVEN
+            if placed and self.options.filter != STRICT:
+                cells = self._recent.arrays.cell[self.filter(number)[0] % self.options.buffer]
+                assert entered[cells].all(), ("S4", number, cells)
+            row, (heaps, sizes) = self._queries.arrays.table[slot], self._order
             if row[OLDEST] < NEVER:
-                heaps, sizes = self._order
                 notes = heaps[row[TIMED], : 2 * sizes[row[TIMED]]].reshape(-1, 2)
                 due = row[OLDEST] + row[WIDTH] + (0 if row[TIMED] else row[SKIPPED])
                 assert notes[notes[:, 1] == slot, 0].min(initial=NEVER) <= due, ("S3", number)
 
 
 __all__ = [
-    "ALGORITHMS", "Cosine", "Distance", "Given", "Haversine", "Preference", "StandingQueries",
-    "WeightedDistance", "WeightedSum",
+    "ALGORITHMS", "AttributeDistance", "Cosine", "Distance", "Given", "Haversine", "Preference",
+    "StandingQueries", "WeightedDistance", "WeightedSum",
 ]  # fmt: skip

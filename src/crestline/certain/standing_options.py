@@ -13,6 +13,7 @@ from crestline.certain.query_grid import MOST_CELLS, suitable_resolution
 from crestline.core.errors import CrestlineError
 from crestline.kernels.certain.bands import PROBABLE, RELAXED, STRICT
 from crestline.kernels.certain.scoring import GIVEN
+from crestline.kernels.certain.standing_grid import spare_of
 from crestline.kernels.certain.standing_table import (
     BORN,
     CANDIDATES,
@@ -140,8 +141,13 @@ class StandingOptions:
         active = active[active[:, KIND] != GIVEN]
         if len(active) == 0 or (not self.filtered and self.band != PROBABLE):
             return 1
-        inside = float((active[:, K] + active[:, CANDIDATES]).mean())
-        among = self.buffer if self.filtered else max(1, int(active[:, WIDTH].mean()))
+        if self.filtered:
+            k = active[:, K].tolist()
+            spare = [spare_of(each) / 2 if self.filter == PROBABLE else 0.0 for each in k]
+            inside, among = float((active[:, K] + spare).mean()), self.buffer
+        else:
+            inside = float((active[:, K] + active[:, CANDIDATES]).mean())
+            among = max(1, int(active[:, WIDTH].mean()))
         wanted = suitable_resolution(inside / among, self.dimensions)
         near = now / 2 < wanted < 2 * now and len(active) > 1
         return now if near else wanted

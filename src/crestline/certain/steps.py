@@ -82,8 +82,12 @@ class StepOperator(Reporting):
         scores = np.ascontiguousarray(batch.scores, np.float64)
         kept, panes = self.choose(scores, batch.times, batch.partitions)
         ids = new_ids(kept, self.seen, batch.number_from)
-        self.take_in(kept, panes, ids, scores, batch.partitions)
+        self.take_in(kept, panes, ids, scores, batch.partitions, **self._further(batch, kept))
         return kept
+
+    def _further(self, batch: Batch, kept: Ints) -> dict[str, Ints]:
+        """Further columns of the records that wait."""
+        return {}
 
     def choose(
         self, scores: Floats, times: Ints | None, partitions: Ints | None
@@ -105,8 +109,9 @@ class StepOperator(Reporting):
         return np.arange(len(scores)) if kept is None else kept, panes
 
     def take_in(
-        self, kept: Ints, panes: Ints, ids: Ints, scores: Floats, partitions: Ints | None
-    ) -> None:
+        self, kept: Ints, panes: Ints, ids: Ints, scores: Floats, partitions: Ints | None,
+        **further: Ints,
+    ) -> None:  # fmt: skip
         """Let the chosen records of a batch wait, under these ids."""
         self.seen += len(scores)
         if len(kept) == 0:
@@ -115,7 +120,7 @@ class StepOperator(Reporting):
         part = np.zeros(len(panes), np.int64) if partitions is None else partitions[kept]
         if len(wait) == 0:  # the batch itself is pruned already
             wait.pruned_size = len(kept)
-        wait.append(partition=part, pane=panes, score=scores[kept], tie=ids, id=ids)
+        wait.append(partition=part, pane=panes, score=scores[kept], tie=ids, id=ids, **further)
         if self.prunes and wait.crowded:
             best = self._pruner.best(
                 wait["partition"], wait["pane"], wait["score"], self.partitions

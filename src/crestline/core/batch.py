@@ -86,7 +86,9 @@ class Batch:
     uncertainty: Uncertainty | None = None
     #: For incomplete streams.
     observations: Observations | None = None
-    #: A row for each record, where every query has scores of its own: see ``certain.standing``.
+    #: The attributes that scores are computed from, a column for each, or where every query has
+    #: scores of its own (``certain.standing``) these too; None where an operator has no use for
+    #: them.
     points: Floats | None = None
 
     @classmethod

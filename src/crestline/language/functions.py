@@ -323,6 +323,8 @@ _TABLE = (
     Function("CAST", 2, 2, "", "", "CAST(x AS DOUBLE)"),
     Function("DISTANCE", 2, 2, "", "", "DISTANCE((x, y), (1.0, 2.0))"),
     Function("WEIGHTED_DISTANCE", 3, 3, "", "", "WEIGHTED_DISTANCE((x, y), (1.0, 2.0), (0.5, 2))"),
+    Function("ATTRIBUTE_DISTANCE", 2, 3, "", "",
+             "ATTRIBUTE_DISTANCE((x, y), (1.0, 2.0), (0.5, 2))"),
     Function("HAVERSINE", 4, 4, "", "", "HAVERSINE(lat, lon, 37.77, -122.42)"),
     Function("COSINE", 2, 2, "", "", "COSINE(vector, ARRAY(0.1, 0.2))"),
 )  # fmt: skip

@@ -1,6 +1,6 @@
-"""DISTANCE, WEIGHTED_DISTANCE, HAVERSINE and COSINE as plain arithmetic.
+"""DISTANCE, WEIGHTED_DISTANCE, ATTRIBUTE_DISTANCE, HAVERSINE and COSINE as plain arithmetic.
 
-The text of the first three is the same in Spark and DuckDB, so both engines add in the same order
+The text of the first four is the same in Spark and DuckDB, so both engines add in the same order
 and round alike. Sums are balanced trees, because a long chain is deeper than engines parse.
 """
 
@@ -24,6 +24,22 @@ def distance(here: list[str], there: list[str], weights: list[str] | None = None
     if weights is not None:
         squares = [f"({_double(w)} * {square})" for w, square in zip(weights, squares, strict=True)]
     return f"(sqrt({balanced('+', squares)}))"
+
+
+def attribute_distance(here: list[str], there: list[str], weights: list[str]) -> str:
+    """The largest difference of a coordinate, each multiplied by its weight; NULL if one is.
+
+    >>> attribute_distance(["x"], ["1e0"], [])
+    'abs(TRY_CAST(x AS DOUBLE) - TRY_CAST(1e0 AS DOUBLE))'
+    """
+    terms = [f"abs({_double(a)} - {_double(b)})" for a, b in zip(here, there, strict=True)]
+    if weights:
+        terms = [f"({_double(w)} * {term})" for w, term in zip(weights, terms, strict=True)]
+    if len(terms) == 1:
+        return terms[0]
+    # greatest() passes over NULLs, a sum does not.
+    every = balanced("+", terms)
+    return f"CASE WHEN {every} IS NOT NULL THEN greatest({', '.join(terms)}) END"
 
 
 def haversine(arguments: list[str]) -> str:

@@ -8,7 +8,7 @@ disagree on the precedence of operators.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from crestline.core.errors import QueryError
@@ -145,7 +145,7 @@ class Printer:
         return template.format(self.print(operand))
 
     def _call(self, name: str, arguments: tuple[Node, ...]) -> str:
-        if name in ("DISTANCE", "WEIGHTED_DISTANCE"):
+        if name in ("DISTANCE", "WEIGHTED_DISTANCE", "ATTRIBUTE_DISTANCE"):
             return self._distance(name, arguments)
         if name == "HAVERSINE":
             return self._filled(geometry.haversine, *arguments)
@@ -180,18 +180,26 @@ class Printer:
 
     def _distance(self, name: str, arguments: tuple[Node, ...]) -> str:
         points = [self._point(name, argument) for argument in arguments]
+        dimensions = len(points[0])
         for point, argument in zip(points, arguments, strict=True):
-            if len(point) != len(points[0]):
+            if len(point) != dimensions:
                 raise self._error(
                     argument,
-                    f"{len(point)} coordinates here, but {len(points[0])} in the first point",
+                    f"{len(point)} coordinates here, but {dimensions} in the first point",
                     f"give each the same number: {FUNCTIONS[name].example}",
                 )
-        return geometry.distance(*points)
+        if name == "ATTRIBUTE_DISTANCE":
+            return self._filled(
+                lambda texts: geometry.attribute_distance(
+                    texts[:dimensions], texts[dimensions : 2 * dimensions], texts[2 * dimensions :]
+                ),
+                *(coordinate for point in points for coordinate in point),
+            )
+        return geometry.distance(*([self.print(each) for each in point] for point in points))
 
-    def _point(self, name: str, argument: Node) -> list[str]:
+    def _point(self, name: str, argument: Node) -> Sequence[Node]:
         if isinstance(argument, Parentheses):
-            return [self.print(coordinate) for coordinate in argument.items]
+            return argument.items
         raise self._error(
             argument, f"{name} takes points in parentheses", f"write {FUNCTIONS[name].example}"
         )

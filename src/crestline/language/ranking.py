@@ -15,6 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from math import isfinite
 
 from crestline.language.expression import Expression
 from crestline.language.nodes import (
@@ -26,14 +28,21 @@ from crestline.language.nodes import (
     Parentheses,
     Prefix,
 )
+from crestline.language.query import Query
+
+#: What USING names where records are kept in cells of their attributes.
+OVER_ATTRIBUTES = ("CPM", "SMA", "SNN", "TMA")
+#: In more dimensions the cells next to a point hold most records; see docs/algorithms/cpm.md.
+MOST_ATTRIBUTES = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
     """What points are ranked by.
 
-    ``kind`` is DISTANCE, WEIGHTED_DISTANCE, HAVERSINE, WEIGHTED_SUM or COSINE, of these columns (of
-    COSINE one, an array). ``numbers`` are the point or vector, ``weights`` those of the columns.
+    ``kind`` is DISTANCE, WEIGHTED_DISTANCE, ATTRIBUTE_DISTANCE, HAVERSINE, WEIGHTED_SUM or COSINE,
+    of these columns (of COSINE one, an array). ``numbers`` are the point or vector, ``weights``
+    those of the columns.
     """
 
     kind: str
@@ -46,7 +55,10 @@ def ranking_of(expression: Expression) -> Ranking | None:
     """What the expression ranks points by; None if it does not."""
     try:
         match _bare(expression.root):
-            case FunctionCall(name="DISTANCE" | "WEIGHTED_DISTANCE" as name, arguments=points):
+            case FunctionCall(
+                name="DISTANCE" | "WEIGHTED_DISTANCE" | "ATTRIBUTE_DISTANCE" as name,
+                arguments=points,
+            ):
                 columns, numbers, *weights = map(_coordinates, points)
                 return Ranking(
                     name, _columns(columns), _numbers(numbers), _numbers(*weights or [()])
@@ -61,6 +73,28 @@ def ranking_of(expression: Expression) -> Ranking | None:
                 return Ranking("WEIGHTED_SUM", tuple(terms), (), tuple(terms.values()))
     except _NotARanking:
         return None
+
+
+@lru_cache(maxsize=256)
+def attributes_of(query: Query) -> Ranking | None:
+    """The ranking of a query whose records are kept in cells of these columns; None for others:
+    those with another algorithm or a score without cells that can be nearest or best."""
+    if query.using not in OVER_ATTRIBUTES or not dict(query.options).get("attributes", True):
+        return None
+    if query.combine is not None or query.probability is not None:
+        return None
+    ranking = ranking_of(query.order_by[0].expression)
+    # In one dimension, cells of the attribute are cells of the score.
+    if ranking is None or not 2 <= len(ranking.columns) <= MOST_ATTRIBUTES:
+        return None
+    if not all(map(isfinite, ranking.numbers + ranking.weights)):
+        return None
+    if ranking.kind == "WEIGHTED_SUM":
+        return ranking
+    if ranking.kind == "COSINE" or query.descending or min(ranking.weights, default=0.0) < 0.0:
+        return None
+    beyond = ranking.kind == "HAVERSINE" and abs(ranking.numbers[0]) > 90
+    return None if beyond else ranking
 
 
 class _NotARanking(Exception):
@@ -132,4 +166,4 @@ def _add_term(node: Node, sign: float, terms: dict[str, float]) -> None:
     terms[name] = sign * factor
 
 
-__all__ = ["Ranking", "ranking_of"]
+__all__ = ["MOST_ATTRIBUTES", "OVER_ATTRIBUTES", "Ranking", "attributes_of", "ranking_of"]

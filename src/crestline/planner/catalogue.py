@@ -30,6 +30,8 @@ from crestline.language import Query
 from crestline.planner.algorithm import Algorithm
 from crestline.planner.rehearsals import (
     AT_ARRIVALS,
+    ATTRIBUTES_AT_ARRIVALS,
+    ATTRIBUTES_IN_STEPS,
     COMBINED,
     IN_STEPS,
     QUESTIONS,
@@ -95,7 +97,7 @@ CATALOGUE: tuple[Algorithm, ...] = (
         "the grid for each record, a recomputation when the skyband runs short",
         "the whole window",
         SMA,
-        rehearsals=IN_STEPS + AT_ARRIVALS,
+        rehearsals=IN_STEPS + AT_ARRIVALS + ATTRIBUTES_IN_STEPS,
     ),
     Algorithm(
         "TMA",
@@ -104,7 +106,7 @@ CATALOGUE: tuple[Algorithm, ...] = (
         "the grid for each record, a recomputation when a result expires",
         "the whole window",
         TMA,
-        rehearsals=IN_STEPS + AT_ARRIVALS,
+        rehearsals=IN_STEPS + AT_ARRIVALS + ATTRIBUTES_IN_STEPS,
     ),
     Algorithm(
         "NAIVE",
@@ -223,7 +225,7 @@ CATALOGUE: tuple[Algorithm, ...] = (
         SNN,
         reports_every_arrival,
         refuses=_STEPS,
-        rehearsals=AT_ARRIVALS,
+        rehearsals=AT_ARRIVALS + ATTRIBUTES_AT_ARRIVALS,
     ),
     Algorithm(
         "CPM",
@@ -234,7 +236,7 @@ CATALOGUE: tuple[Algorithm, ...] = (
         CPM,
         reports_every_arrival,
         refuses=_STEPS,
-        rehearsals=AT_ARRIVALS,
+        rehearsals=AT_ARRIVALS + ATTRIBUTES_AT_ARRIVALS,
     ),
     Algorithm(
         "SCSQ_BUFFER",

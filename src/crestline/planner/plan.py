@@ -21,6 +21,7 @@ from crestline.core.window import RangeWindow, RowsWindow, Window
 from crestline.incomplete import Combination
 from crestline.language import Query
 from crestline.planner.algorithm import Algorithm
+from crestline.planner.attributes import preference_of
 from crestline.planner.catalogue import (
     families_for,
     named,
@@ -35,6 +36,7 @@ _SETTINGS = frozenset(
     (
         "k", "window", "slide", "only_changes", "options", "semantics", "threshold", "summed",
         "exclusive", "combination", "weights", "trusting", "exact_counts", "hope",
+        "preference",
     )
 )  # fmt: skip
 
@@ -112,6 +114,9 @@ class QueryPlan:
         if (uncertain := query.probability) is not None:
             settings |= {"semantics": uncertain.semantics, "threshold": uncertain.threshold}
             settings |= {"summed": query.summed, "exclusive": uncertain.exclusive_by is not None}
+        settings.pop("attributes", None)
+        if (preference := preference_of(query)) is not None:
+            settings["preference"] = preference
         assert self.algorithm.operator is not None
         width = width_of(query.window)
         return self.algorithm.operator(query.k + shard, width, query.window.slide, **settings)

@@ -39,6 +39,9 @@ def _questions() -> tuple[str, ...]:
 
 IN_STEPS = _queries(_STEPS, "ORDER BY x DESC")
 AT_ARRIVALS = _queries(_ARRIVALS, "ORDER BY x DESC")
+#: The attributes that the score is computed from are told, too.
+ATTRIBUTES_IN_STEPS = _queries(_STEPS[:1], "ORDER BY DISTANCE((x, p), (1, 0.5)) ASC")
+ATTRIBUTES_AT_ARRIVALS = _queries(_ARRIVALS[1:], "ORDER BY DISTANCE((x, p), (1, 0.5)) ASC")
 UNCERTAIN = _queries(_STEPS + _ARRIVALS, "WITH PROBABILITY p EXCLUSIVE BY y ORDER BY x")
 QUESTIONS = _questions()
 COMBINED = _queries(
@@ -59,4 +62,14 @@ STANDING = tuple(
     for rankings in (("DISTANCE((x, p), (1, 2))", "x - p"), ("x * p", "abs(x)", "x / p", "p / x"))
 )
 
-__all__ = ["AT_ARRIVALS", "COMBINED", "IN_STEPS", "QUESTIONS", "SHARED", "STANDING", "UNCERTAIN"]
+__all__ = [
+    "ATTRIBUTES_AT_ARRIVALS",
+    "ATTRIBUTES_IN_STEPS",
+    "AT_ARRIVALS",
+    "COMBINED",
+    "IN_STEPS",
+    "QUESTIONS",
+    "SHARED",
+    "STANDING",
+    "UNCERTAIN",
+]

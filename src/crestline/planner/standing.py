@@ -25,13 +25,13 @@ from typing import Any
 
 from crestline.certain.preferences import (
     LARGE,
+    AttributeDistance,
     Distance,
     Haversine,
     Preference,
     WeightedDistance,
     WeightedSum,
 )
-from crestline.certain.probable import candidate_limit
 from crestline.certain.query_grid import suitable_resolution
 from crestline.certain.standing_operator import StandingSpec, StandingTopK
 from crestline.core import sound
@@ -39,6 +39,7 @@ from crestline.core.display import cell
 from crestline.core.operator import Operator
 from crestline.core.snapshots import Snapshots
 from crestline.core.window import RangeWindow, RowsWindow, Window, counts_rows
+from crestline.kernels.certain.standing_grid import spare_of
 from crestline.language import Expression, Query
 from crestline.language.ranking import Ranking, ranking_of
 from crestline.planner.catalogue import reports_every_arrival
@@ -193,7 +194,7 @@ class StandingPlan:
         placed = [query for name, query in self.queries.items() if name not in self.computed]
         if not placed:
             return 1
-        inside = [query.k + candidate_limit(query.k, self.buffer, 0.001) for query in placed]
+        inside = [query.k + spare_of(query.k) / 2 for query in placed]
         return suitable_resolution(sum(inside) / len(inside) / self.buffer, len(self.columns))
 
     @property
@@ -311,7 +312,8 @@ def place_of(query: Query) -> Ranking | None:
         return None
     if any(abs(number) > LARGE for number in (*ranking.numbers, *ranking.weights)):
         return None
-    if ranking.kind == "WEIGHTED_DISTANCE" and min(ranking.weights) < 0:
+    distance = ranking.kind in ("WEIGHTED_DISTANCE", "ATTRIBUTE_DISTANCE")
+    if distance and min(ranking.weights, default=0.0) < 0:
         return None
     if ranking.kind == "HAVERSINE" and abs(ranking.numbers[0]) > 90:
         return None
@@ -336,6 +338,8 @@ def _preference(query: Query) -> Preference:
         return WeightedSum(tuple(sign * weight for weight in weights))
     if place.kind == "HAVERSINE":
         return Haversine((point[0], point[1]))
+    if place.kind == "ATTRIBUTE_DISTANCE":
+        return AttributeDistance(point, weights or (1.0,) * len(point))
     return WeightedDistance(point, weights) if weights else Distance(point)
 
 

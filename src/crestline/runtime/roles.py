@@ -16,6 +16,7 @@ from functools import lru_cache
 import pyarrow as pa
 
 from crestline.language import Expression, Query
+from crestline.language.ranking import attributes_of
 
 
 class Role(StrEnum):
@@ -43,6 +44,11 @@ def partition_role(number: int) -> str:
 def selected_role(number: int) -> str:
     """The role of a column of the select list."""
     return f"c{number}"
+
+
+def coordinate_role(number: int) -> str:
+    """The role of a coordinate, where records are kept in a grid over attributes."""
+    return f"g{number}"
 
 
 def key_role(number: int) -> str:
@@ -94,7 +100,16 @@ def role_expressions(query: Query) -> dict[str, Expression]:
         expressions[Role.PROBABILITY] = query.probability.expression
         if query.probability.exclusive_by is not None:
             expressions[Role.EXCLUSIVE] = _column(query.probability.exclusive_by)
+    if (ranking := attributes_of(query)) is not None:
+        casts = [Expression(f"CAST({_column(name)} AS DOUBLE)") for name in ranking.columns]
+        expressions |= {coordinate_role(i): cast for i, cast in enumerate(casts)}
     return expressions
+
+
+def coordinate_roles(query: Query) -> list[str]:
+    """The roles of the coordinates; none where no grid needs them."""
+    ranking = attributes_of(query)
+    return [] if ranking is None else [coordinate_role(i) for i in range(len(ranking.columns))]
 
 
 def kept_roles(query: Query) -> list[str]:
@@ -103,6 +118,7 @@ def kept_roles(query: Query) -> list[str]:
     roles += [tie_role(i) for i in range(len(query.order_by[1:]))]
     roles += [selected_role(i) for i in range(len(query.select))]
     roles += [key_role(i) for i in range(len(query.key))]
+    roles += coordinate_roles(query)
     if query.probability is not None and query.probability.exclusive_by is not None:
         roles.append(Role.EXCLUSIVE)
     return roles

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crestline.core.sentinels import LONG_AGO, NEVER, NOWHERE, OUTDATED
-from crestline.kernels.certain.grid import Cells, GridRule, Slots, Views, advance_grid
+from crestline.kernels.certain.cells import cells_of_scores
+from crestline.kernels.certain.grid import Cells, GridRule, Placed, Slots, Views, advance_grid
 from crestline.kernels.certain.mintopk import Lived, advance_mintopk
 from crestline.kernels.certain.pretopk import Windows, advance_pretopk
 from crestline.kernels.certain.skyband import BandState, Queries, advance_skyband
@@ -95,14 +96,22 @@ def test_pretopk(seed: int) -> None:
     assert left.start[-1] == len(left.end) == len(left.heap)
 
 
-@given(SEEDS, st.booleans(), st.booleans())
-def test_grid(seed: int, skyband: bool, at_once: bool) -> None:
+@given(SEEDS, st.booleans(), st.booleans(), st.booleans())
+def test_grid(seed: int, skyband: bool, at_once: bool, disjoint: bool) -> None:
     case = Case.random(seed)
     total, cells = len(case.records.score), 3
-    rule = GridRule(skyband, skyband and at_once, 0.0, 0.5, cells)
-    integers = [np.zeros(total, np.int64) for _ in range(5)]
+    rule = GridRule(skyband, skyband and at_once, cells, disjoint)
+    integers = [np.zeros(total, np.int64) for _ in range(6)]
     slots = Slots(np.zeros(total), *integers)
-    ends = Cells(np.full(2 * cells, NOWHERE), np.full(2 * cells, NOWHERE))
+    order, bounds = np.arange(cells)[::-1], np.empty(0)
+    cell = cells_of_scores(case.records.score, 0.0, 0.5, cells)
+    if not disjoint:  # any cells will do, if their bounds hold
+        cell = np.random.default_rng(seed).integers(0, cells, total)
+        bounds = np.full(cells, -np.inf)
+        np.maximum.at(bounds, cell, case.records.score)
+        order = np.argsort(-bounds)
+    arriving = Placed(*case.records, cell)
+    ends = Cells(np.full(2 * cells, NOWHERE), np.full(2 * cells, NOWHERE), order.copy(), bounds)
     least = -np.inf if at_once else np.inf
     by_partition = [np.zeros(2, np.int64) for _ in range(4)]
     views = Views(
@@ -111,7 +120,7 @@ def test_grid(seed: int, skyband: bool, at_once: bool) -> None:
     )  # fmt: skip
     free = np.arange(total)[::-1].copy()
     slot_of, left, _, _, report, _ = advance_grid(
-        case.window, rule, case.records, case.offsets, case.until, slots, free, total, ends, views,
+        case.window, rule, arriving, case.offsets, case.until, slots, free, total, ends, views,
         np.zeros(3, np.int64), np.empty(0, np.int64),
     )  # fmt: skip
     record = np.empty(total, np.int64)

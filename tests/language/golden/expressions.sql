@@ -13,4 +13,5 @@ SELECT TOP 1
   1e3 AS thousand, .5 AS half, 9223372036854775807 AS huge, 'a' || b AS joined
 FROM s [ROWS 1]
 ORDER BY DISTANCE((x, y), (1.0, 2.0)) ASC, WEIGHTED_DISTANCE((x, y), (1, 2), (0.5, 2)),
+  ATTRIBUTE_DISTANCE((x, y), (1, 2), (0.5, 2)), ATTRIBUTE_DISTANCE((x, y), (1, 2)),
   HAVERSINE(lat, lon, 37.77, -122.42) DESC, COSINE(vector, ARRAY(0.1, -0.2)) DESC

@@ -86,7 +86,7 @@ def drop_dominated_by(
 
 
 @kernel
-def push(heap: Ints, size: int, value: int) -> None:
+def push(heap: Ints | Floats, size: int, value: float) -> None:
     """Add a value to a heap, of which the least comes first. ``heap.sort()`` would do to make one,
     but takes a second to compile."""
     hole = size
@@ -97,7 +97,7 @@ def push(heap: Ints, size: int, value: int) -> None:
 
 
 @kernel
-def sift(heap: Ints, size: int, value: int) -> None:
+def sift(heap: Ints | Floats, size: int, value: float) -> None:
     """Replace the least value of the heap by a larger one."""
     hole = 0
     while True:

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from crestline.core.sentinels import LONG_AGO
-from crestline.kernels.certain.band_lists import lowered
+from crestline.kernels.certain.band_lists import lowered, push, sift
 from crestline.kernels.certain.bands import PROBABLE, RELAXED, STRICT
 from crestline.kernels.certain.blocks import BLOCK
 from crestline.kernels.common.order import reach
@@ -140,21 +140,29 @@ def _skip(
 
 @kernel
 def _insert(
-    listed: Floats, born: Ints, dominators: Ints, size: int, place: int, score: float, time: int
-) -> None:
+    listed: Floats, born: Ints, dominators: Ints, strict: bool, size: int, place: int,
+    score: float, time: int,
+) -> None:  # fmt: skip
     for i in range(size, place, -1):
         listed[i] = listed[i - 1]
         born[i] = born[i - 1]
-        dominators[i] = dominators[i - 1]
-    listed[place], born[place], dominators[place] = score, time, 0
+    listed[place], born[place] = score, time
+    if strict:
+        for i in range(size, place, -1):
+            dominators[i] = dominators[i - 1]
+        dominators[place] = 0
 
 
 @kernel
-def _remove(listed: Floats, born: Ints, dominators: Ints, size: int, place: int) -> None:
+def _remove(
+    listed: Floats, born: Ints, dominators: Ints, strict: bool, size: int, place: int
+) -> None:
     for i in range(place, size - 1):
         listed[i] = listed[i + 1]
         born[i] = born[i + 1]
-        dominators[i] = dominators[i + 1]
+    if strict:
+        for i in range(place, size - 1):
+            dominators[i] = dominators[i + 1]
 
 
 @kernel
@@ -175,39 +183,22 @@ def _drop_beaten(
 
 @kernel
 def _prune(listed: Floats, born: Ints, size: int, k: int, latest: Ints) -> int:
-    """Drop records beaten by k younger ones; return the new size. ``latest`` is room for k."""
-    room = 0  # entries of ``latest``: the youngest births among strictly better records, ascending
-    stay = 0
-    position = 0
+    """Drop records beaten by k younger ones; return the new size. ``latest`` is room for k: a heap
+    of the latest births among the records with better scores."""
+    counted, stay, position = 0, 0, 0
     while position < size:
-        run = position
-        while run < size and listed[run] == listed[position]:
-            run += 1
-        first_kept = stay
-        for i in range(position, run):
-            if room < k or born[i] > latest[0]:
-                listed[stay], born[stay] = listed[i], born[i]
+        first_kept, score = stay, listed[position]
+        while position < size and listed[position] == score:
+            if counted < k or born[position] > latest[0]:
+                listed[stay], born[stay] = listed[position], born[position]  # -0.0 equals 0.0
                 stay += 1
+            position += 1
         for i in range(first_kept, stay):
-            # Insert into the ascending k youngest; the list is short and mostly in order.
-            time = born[i]
-            if room < k:
-                j = room
-                room += 1
-            elif time > latest[0]:
-                j = 0
-                while j + 1 < k and latest[j + 1] < time:
-                    latest[j] = latest[j + 1]
-                    j += 1
-                latest[j] = time
-                continue
-            else:
-                continue
-            while j > 0 and latest[j - 1] > time:
-                latest[j] = latest[j - 1]
-                j -= 1
-            latest[j] = time
-        position = run
+            if counted < k:
+                push(latest, counted, born[i])
+                counted += 1
+            elif born[i] > latest[0]:
+                sift(latest, k, born[i])
     return stay
 
 
@@ -221,9 +212,10 @@ def pass_filter(
     ``scores[:buffered]`` are the buffer, oldest first. The others arrive one after the other at
     ``ats`` (ascending). Records that were left out before may have arrived until ``end``.
     ``passed`` marks the records that have passed, and is updated. The list is ``listed[:size]``
-    (descending) with ``born`` and ``dominators``, and has room. ``bounds`` holds the threshold
-    below which arrivals are ignored (PROBABLE) and the size at which to prune (RELAXED). The
-    indices of records that pass are written to ``out``, the moments at which they pass to ``when``.
+    (descending) with ``born`` and (STRICT) ``dominators``, and has room. ``bounds`` holds the
+    threshold below which arrivals are ignored (PROBABLE) and the size at which to prune (RELAXED).
+    The indices of records that pass are written to ``out``, the moments at which they pass to
+    ``when``.
     Returns the start of the buffer, the size of the list and how many records passed.
     """
     kind, k, most, span, limit, gamma = rule
@@ -232,6 +224,7 @@ def pass_filter(
     head = 0
     position = buffered
     latest = np.empty(k, np.int64)
+    strict = kind == STRICT  # only a strict list counts dominators
     threshold, prune_at = bounds[0], bounds[1]
     step_until = 0  # something happens in this block: go through it step by step
     while True:
@@ -252,7 +245,7 @@ def pass_filter(
             rank = better_than(listed, size, score)
             last = no_worse_than(listed, size, score)
             if last > rank and born[last - 1] == ats[head]:
-                _remove(listed, born, dominators, size, last - 1)
+                _remove(listed, born, dominators, strict, size, last - 1)
                 size -= 1
                 if kind == PROBABLE:
                     # Raise the threshold by the difference of the two lowest scores.
@@ -271,9 +264,9 @@ def pass_filter(
         score = scores[position]
         if size < k or kind != PROBABLE or score >= threshold:
             rank = better_than(listed, size, score)
-            _insert(listed, born, dominators, size, rank, score, now)
+            _insert(listed, born, dominators, strict, size, rank, score, now)
             size += 1
-            if kind == STRICT:
+            if strict:
                 size = _drop_beaten(listed, born, dominators, size, rank, k)
             elif kind == RELAXED:
                 if size - k >= prune_at:
@@ -328,13 +321,14 @@ def filter_arrivals(
     listed = np.empty(longest_list, np.float64)
     born = np.empty(longest_list, np.int64)
     dominators = np.empty(longest_list, np.int64)
+    strict = rule.kind == STRICT
     kept_from = np.zeros(partitions + 1, np.int64)
     kept = np.empty(old + min(len(new.score), rule.most * partitions), np.int64)
     kept_passed = np.empty(len(kept), np.bool_)
     list_from = np.zeros(partitions + 1, np.int64)
     list_score = np.empty(total_lists, np.float64)
     list_born = np.empty(total_lists, np.int64)
-    list_dominators = np.empty(total_lists, np.int64)
+    list_dominators = np.zeros(total_lists, np.int64)
     passed_from = np.zeros(partitions + 1, np.int64)
     out = np.empty(old + len(new.score), np.int64)
     when = np.empty(old + len(new.score), np.int64)
@@ -348,7 +342,8 @@ def filter_arrivals(
         put(passed, 0, buffers.passed, low, buffered)
         put(listed, 0, lists.score, first_listed, size)
         put(born, 0, lists.born, first_listed, size)
-        put(dominators, 0, lists.dominators, first_listed, size)
+        if strict:
+            put(dominators, 0, lists.dominators, first_listed, size)
         first, count = 0, 0
         if stop > start or new.end[p] > LONG_AGO:  # else nothing happens to the partition
             put(scores, 0, buffers.score, low, buffered)
@@ -367,7 +362,8 @@ def filter_arrivals(
         kept_from[p + 1] = filled
         put(list_score, listed_all, listed, 0, size)
         put(list_born, listed_all, born, 0, size)
-        put(list_dominators, listed_all, dominators, 0, size)
+        if strict:
+            put(list_dominators, listed_all, dominators, 0, size)
         listed_all += size
         list_from[p + 1] = listed_all
         for i in range(passed_all, passed_all + count):

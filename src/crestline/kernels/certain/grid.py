@@ -1,10 +1,12 @@
 """The grid of Mouratidis et al. and the views that TMA and SMA keep above it.
 
-Every record of the window is in a cell of the grid, chosen by its score. A cell is a first-in
-first-out list: records expire at its front. The answer comes from the *view*: TMA's is the top k,
-SMA's the k-skyband of the records that reach the k-th score of the last recomputation. When expiry
-leaves the view too small, it is rebuilt from the cells, best cell first. See
-``crestline.certain.sma`` and ``crestline.certain.tma``.
+Every record of the window is in a cell of the grid, chosen by its score or by its attributes
+(``crestline.certain.cells``). A cell is a first-in first-out list: records expire at its front. The
+answer comes from the *view*: TMA's is the top k, SMA's the k-skyband of the records that reach the
+k-th score of the last recomputation. The view knows when the first of its records expires. When
+that leaves it too small, it is rebuilt from the cells, in the order of the best score that each can
+hold, until none can hold a better record. See ``crestline.certain.sma`` and
+``crestline.certain.tma``.
 """
 
 from __future__ import annotations
@@ -14,45 +16,60 @@ from typing import NamedTuple
 import numpy as np
 
 from crestline.core.sentinels import NEVER, NOWHERE
+from crestline.kernels.certain.band_lists import push, sift
 from crestline.kernels.common.output import Report, add_snapshot, new_report, put, room_for
 from crestline.kernels.common.select import keep_largest
 from crestline.kernels.common.sort import sort_records, sort_room
-from crestline.kernels.common.windows import Ranked, StepWindow, before, next_end
+from crestline.kernels.common.windows import StepWindow, before, next_end
 from crestline.kernels.jit.tiers import kernel
 from crestline.types import Bools, Floats, Ints
 
 
 class GridRule(NamedTuple):
-    """How scores fall into cells, and what a view is."""
+    """What a view is, and what cells are."""
 
     #: Whether the view is a skyband (SMA), or the top k (TMA).
     skyband: bool
     #: Whether a view is computed as soon as there are k records, and again only where it runs
     #: short.
     at_once: bool
-    #: Cells of a partition begin at ``low`` and are ``1 / scale`` wide.
-    low: float
-    scale: float
+    #: Cells of a partition.
     cells: int
+    #: Whether all records of a cell rank before those of the cells that are read after it.
+    disjoint: bool
+
+
+class Placed(NamedTuple):
+    """Records that arrive, with the cell of each."""
+
+    score: Floats
+    tie: Ints
+    pane: Ints
+    cell: Ints
 
 
 class Slots(NamedTuple):
-    """The record in each slot, the next slot in its cell, and the next slot in the order of
-    arrival."""
+    """The record in each slot, its cell, the next slot in the cell, and the next slot in the order
+    of arrival."""
 
     score: Floats
     tie: Ints
     pane: Ints
     dominators: Ints
+    cell: Ints
     cell_next: Ints
     age_next: Ints
 
 
 class Cells(NamedTuple):
-    """The first and the last slot of each cell, partition by partition."""
+    """The first and the last slot of each cell, partition by partition; the order in which the
+    cells of a partition are read; and (unless they are disjoint) the best score that a cell can
+    hold."""
 
     first: Ints
     last: Ints
+    order: Ints
+    bounds: Floats
 
 
 class Views(NamedTuple):
@@ -70,14 +87,6 @@ class Views(NamedTuple):
     filling: Ints
     #: Whether the last snapshot held anything.
     shown: Bools
-
-
-@kernel
-def _cell(score: float, low: float, scale: float, cells: int) -> int:
-    place = (score - low) * scale
-    if not place > 0.0:
-        return 0
-    return cells - 1 if place >= cells - 1 else int(place)
 
 
 @kernel
@@ -105,22 +114,37 @@ def _later_and_better(view: Ints, size: int, panes: Ints, dominators: Ints) -> N
 
 
 @kernel
-def _recompute(
-    p: int, k: int, rule: GridRule, cell_first: Ints, slots: Slots, view: Ints
-) -> tuple[Ints, int, float]:
-    """Read partition p's cells from the top; return the new view, its size and k-th score."""
-    scores, dominators = slots.score, slots.dominators
-    cells = rule.cells
+def read_cells(
+    p: int, k: int, alive: int, rule: GridRule, cells: Cells, slots: Slots, view: Ints
+) -> tuple[Ints, int]:
+    """Read partition p's cells into the view until no other can hold one of the k best, ties with
+    the k-th included; return the view and its size."""
     size = 0
-    for c in range((p + 1) * cells - 1, p * cells - 1, -1):
-        record = cell_first[c]
+    best = np.empty(k)  # heap of the k best scores, the least of them first
+    for c in cells.order:
+        if size == alive or (size >= k and (rule.disjoint or best[0] > cells.bounds[c])):
+            break
+        record = cells.first[p * rule.cells + c]
         while record != NOWHERE:
             view = room_for(view, size, 1)
             view[size] = record
+            score = slots.score[record]
+            if size < k:
+                push(best, size, score)
+            elif score > best[0]:
+                sift(best, k, score)
             size += 1
             record = slots.cell_next[record]
-        if size >= k:
-            break
+    return view, size
+
+
+@kernel
+def _recompute(
+    p: int, k: int, alive: int, rule: GridRule, cells: Cells, slots: Slots, view: Ints
+) -> tuple[Ints, int, float]:
+    """Compute partition p's view; return it, its size and k-th score."""
+    scores, dominators = slots.score, slots.dominators
+    view, size = read_cells(p, k, alive, rule, cells, slots, view)
     kth = -np.inf
     if size > k:
         values = scores[view[:size]]
@@ -191,6 +215,15 @@ def _fills(p: int, k: int, rule: GridRule, lapsed: bool, views: Views) -> bool:
 
 
 @kernel
+def _first_pane(view: Ints, size: int, panes: Ints) -> int:
+    """The pane that expires first in the view."""
+    first = NEVER
+    for i in range(size):
+        first = min(first, panes[view[i]])
+    return first
+
+
+@kernel
 def _drop_expired(view: Ints, size: int, k: int, panes: Ints, oldest: int) -> tuple[int, bool]:
     """Drop records before pane ``oldest``; return the new size, and whether the answer changed."""
     left, changed = 0, False
@@ -205,7 +238,7 @@ def _drop_expired(view: Ints, size: int, k: int, panes: Ints, oldest: int) -> tu
 
 @kernel
 def advance_grid(
-    window: StepWindow, rule: GridRule, arriving: Ranked, arrived: Ints, until: Ints, slots: Slots,
+    window: StepWindow, rule: GridRule, arriving: Placed, arrived: Ints, until: Ints, slots: Slots,
     free: Ints, free_count: int, cells: Cells, views: Views, view_from: Ints, viewed: Ints,
 ) -> tuple[Ints, int, Ints, Ints, Report, int]:  # fmt: skip
     """Report every window that ends by ``until[p]``; all arrays by slot or partition change in
@@ -217,10 +250,10 @@ def advance_grid(
     """
     # The work for each record stays in this loop: a call would pass all these arrays.
     k, width, only_changes = window.k, window.width, window.only_changes
-    skyband, _, low, scale, count_cells = rule
-    new_scores, new_ties, new_panes = arriving
-    scores, ties, panes, dominators, cell_next, age_next = slots
-    cell_first, cell_last = cells
+    skyband, count_cells = rule.skyband, rule.cells
+    new_scores, new_ties, new_panes, new_cells = arriving
+    scores, ties, panes, dominators, cell_of, cell_next, age_next = slots
+    cell_first, cell_last = cells.first, cells.last
     oldest, newest, alive, threshold, done, _, shown = views
     partitions = len(view_from) - 1
     slot_of = np.empty(len(new_panes), np.int64)
@@ -237,6 +270,7 @@ def advance_grid(
         size = view_from[p + 1] - view_from[p]
         view = room_for(view, 0, size)
         put(view, 0, viewed, view_from[p], size)
+        first_out = _first_pane(view, size, panes)
         new, stop = arrived[p], arrived[p + 1]
         end = done[p]
         while True:
@@ -253,7 +287,8 @@ def advance_grid(
                 slot_of[new] = slot
                 score = new_scores[new]
                 scores[slot], ties[slot], panes[slot] = score, new_ties[new], new_panes[new]
-                c = p * count_cells + _cell(score, low, scale, count_cells)
+                cell_of[slot] = new_cells[new]
+                c = p * count_cells + cell_of[slot]
                 cell_next[slot] = age_next[slot] = NOWHERE
                 if cell_first[c] == NOWHERE:
                     cell_first[c] = slot
@@ -274,30 +309,30 @@ def advance_grid(
                 if enters:
                     changed |= size < k or before(scores, ties, slot, view[k - 1])
                     view, size = _enter_view(view, size, slot, k, skyband, scores, ties, dominators)
+                    first_out = min(first_out, panes[slot])
             lapsed = False
             while alive[p] > 0 and panes[oldest[p]] < end - width:
                 slot = oldest[p]
                 oldest[p] = age_next[slot]
                 alive[p] -= 1
-                cell_first[p * count_cells + _cell(scores[slot], low, scale, count_cells)] = (
-                    cell_next[slot]
-                )
+                cell_first[p * count_cells + cell_of[slot]] = cell_next[slot]
                 spent = room_for(spent, spent_count, 1)
                 spent[spent_count] = slot
                 spent_count += 1
                 lapsed = True
             fills = _fills(p, k, rule, lapsed, views)
-            if lapsed or fills:
+            if fills or (lapsed and (first_out < end - width or size < k)):
                 left, lost = _drop_expired(view, size, k, panes, end - width)
                 changed |= lost
                 too_small = left < k if skyband else left < size
                 size = left
                 if fills or (too_small and size < alive[p]):
-                    view, size, threshold[p] = _recompute(p, k, rule, cell_first, slots, view)
+                    view, size, threshold[p] = _recompute(p, k, alive[p], rule, cells, slots, view)
                     recomputed += 1
                     changed = True
                 if alive[p] < k:
                     threshold[p] = -np.inf
+                first_out = _first_pane(view, size, panes)
             count = min(k, size)
             if changed and (count > 0 or shown[p]) if only_changes else count > 0:
                 shown[p] = count > 0

@@ -14,7 +14,7 @@ import numpy as np
 from crestline.kernels.jit.tiers import kernel
 from crestline.types import Floats
 
-DISTANCE, WEIGHTED_DISTANCE, WEIGHTED_SUM, COSINE, HAVERSINE, GIVEN = range(6)
+DISTANCE, WEIGHTED_DISTANCE, WEIGHTED_SUM, COSINE, HAVERSINE, ATTRIBUTE_DISTANCE, GIVEN = range(7)
 #: Mean radius of the earth in metres, as in ``language.geometry``.
 _RADIUS = 6_371_008.8
 #: Rounding may leave a bound below a score, so it is raised by this share.
@@ -108,6 +108,15 @@ def score_of(
             apart = points[row, i] - point[q, i]
             terms[i] = weight[q, i] * (apart * apart)
         return float(-np.sqrt(_total(terms)))
+    if kind == ATTRIBUTE_DISTANCE:
+        largest = 0.0
+        for i in range(dimensions):
+            apart = weight[q, i] * abs(points[row, i] - point[q, i])
+            if not apart <= largest:
+                largest = apart
+            if apart != apart:
+                break
+        return float(-largest)
     if kind == WEIGHTED_SUM:
         total = weight[q, 0] * points[row, 0]
         for i in range(1, dimensions):  # from left to right, as a query is written
@@ -137,6 +146,13 @@ def best_in_box(
             total += apart * apart * (weight[q, i] if kind == WEIGHTED_DISTANCE else 1.0)
         # The sum may overflow here and not in the order of the score.
         return float(-np.sqrt(min(total, _LARGEST)) * (1.0 - _ROUNDING))
+    if kind == ATTRIBUTE_DISTANCE:
+        largest = 0.0
+        for i in range(len(low)):
+            if weight[q, i] != 0.0:
+                apart = max(low[i] - point[q, i], point[q, i] - high[i], 0.0)
+                largest = max(largest, weight[q, i] * apart)
+        return float(-largest)  # each step of the score is monotone, rounding included
     if kind == WEIGHTED_SUM:
         total, size = 0.0, 0.0
         for i in range(len(low)):

@@ -32,7 +32,7 @@ from crestline.kernels.certain.standing_grid import (
     threshold_of,
     wish_of,
 )  # fmt: skip
-from crestline.kernels.certain.standing_lists import place, put, take, tidy
+from crestline.kernels.certain.standing_lists import forget_uncovered, place, put, take, tidy
 from crestline.kernels.certain.standing_order import note_oldest, pop, schedule
 from crestline.kernels.certain.standing_sight import is_tame, look, position, sees
 from crestline.kernels.certain.standing_table import (
@@ -218,7 +218,7 @@ def take_records(
     table, values, point, weight = queries
     band_score, band_ints = bands
     filter_score, filter_ints = filters
-    edges = grid.edges
+    edges, entered = grid.edges, grid.entered
     recent_point, recent_time, recent_cell, recent_serial = buffer
     heaps, sizes = order
     arriving, times, serials, first = points
@@ -325,6 +325,12 @@ def take_records(
         reason, about = _room(table, meets, met, filtered)
         if reason != FINISHED:
             return reason, about, at
+        if filtered:
+            index = number % ring
+            for i in range(width):
+                recent_point[index, i] = arriving[at, i]
+            recent_time[index], recent_cell[index] = now, cell
+            recent_serial[index] = serials[at]
         cursor[TOUCHED] += met
         for i in range(met):
             q = meets[i]
@@ -369,18 +375,22 @@ def take_records(
             first_time = values[q, COVERED] == -np.inf and wish > -np.inf
             if first_time or (best < np.inf and values[q, COVERED] < wish - 0.5 * (best - wish)):
                 cover(queries, grid, q, wish, True, low, high)
-        if filtered:
-            if number % _REVIEW == 0:
-                # Of strict and relaxed filters it is not known what is far; they are asked in turn.
-                q = number // _REVIEW % len(table)
+                if filtered:
+                    forget_uncovered(
+                        table, values, filter_score, filter_ints, q, filter, entered, recent_cell,
+                        filter_rows,
+                    )  # fmt: skip
+        if filtered and number % _REVIEW == 0:
+            # Of strict and relaxed filters it is not known what is far; they are asked in turn.
+            q = number // _REVIEW % len(table)
+            if table[q, ACTIVE] == 1 and table[q, KIND] != GIVEN:
                 wish, best = wish_of(table, values, band_score, filter_score, q, band, filter)
-                if table[q, ACTIVE] == 1 and best == np.inf and values[q, COVERED] < wish:
+                if best == np.inf and values[q, COVERED] < wish:
                     cover(queries, grid, q, wish, True, low, high)
-            index = number % ring
-            for i in range(width):
-                recent_point[index, i] = arriving[at, i]
-            recent_time[index], recent_cell[index] = now, cell
-            recent_serial[index] = serials[at]
+                    forget_uncovered(
+                        table, values, filter_score, filter_ints, q, filter, entered, recent_cell,
+                        filter_rows,
+                    )  # fmt: skip
         over = at + 1 == len(arriving) or times[at + 1] != now
         if every:
             for q in range(len(table)):

@@ -12,6 +12,7 @@ import numpy as np
 from crestline.kernels.certain.band_lists import lowered
 from crestline.kernels.certain.bands import PROBABLE
 from crestline.kernels.certain.scoring import (
+    ATTRIBUTE_DISTANCE,
     DISTANCE,
     GIVEN,
     VANISHING,
@@ -66,13 +67,17 @@ def _reach_of(
     or more; for distances, those within a radius of the query."""
     everything = 0, edges.shape[1]
     kind = table[q, KIND]
-    if threshold == -np.inf or kind not in (DISTANCE, WEIGHTED_DISTANCE):
+    if threshold == -np.inf or kind not in (DISTANCE, WEIGHTED_DISTANCE, ATTRIBUTE_DISTANCE):
         return everything
-    factor = weight[q, i] if kind == WEIGHTED_DISTANCE else 1.0
+    factor = 1.0
+    if kind == WEIGHTED_DISTANCE:
+        factor = np.sqrt(weight[q, i])
+    elif kind == ATTRIBUTE_DISTANCE:
+        factor = weight[q, i]
     if factor == 0.0:
         return everything
-    # Squares of small numbers vanish: a point that near may still score the threshold.
-    radius = (max(0.0, -threshold) + VANISHING) / np.sqrt(factor) * (1.0 + 1e-12) + VANISHING
+    # Squares and products of small numbers vanish: a point that near may score the threshold.
+    radius = (max(0.0, -threshold) + VANISHING) / factor * (1.0 + 1e-12) + VANISHING
     return _slice_of(edges, i, point[q, i] - radius), _slice_of(edges, i, point[q, i] + radius)
 
 
@@ -171,6 +176,14 @@ def set_floors(
 
 
 @kernel
+def spare_of(k: int) -> int:
+    """Return how many records beyond the k-th the cells of a probable filter reach, so that it
+    hardly ever has fewer than k: then its query would have to enter all cells. Measured: none or
+    all of its candidates cost more."""
+    return 4 + int(np.sqrt(k))
+
+
+@kernel
 def threshold_of(
     table: Ints, values: Floats, filter_score: Floats, q: int, band: int, filter: int
 ) -> float:
@@ -189,14 +202,17 @@ def wish_of(
     table: Ints, values: Floats, band_score: Floats, filter_score: Floats, q: int, band: int,
     filter: int,
 ) -> tuple[float, float]:  # fmt: skip
-    """Return the threshold to enter cells for, somewhat below the needed one, so that not every
-    loss changes the grid; and the best score in the list."""
+    """Return the threshold to enter cells for, and the best score in the list, if that tells when
+    the cells reach too far. Cells of PA and of probable filters reach further than needed, so that
+    not every loss changes the grid."""
     threshold = threshold_of(table, values, filter_score, q, band, filter)
-    if filter == PROBABLE and threshold > -np.inf:
-        # Low enough to fill the candidates of the filter too.
-        best = filter_score[table[q, FILTER + START]]
-        return min(threshold, values[q, FILTER_LIMIT]), best
-    if filter == NO_FILTER and threshold > -np.inf:
-        best = band_score[table[q, BAND + START]]
+    if threshold == -np.inf:
+        return threshold, np.inf
+    if filter == PROBABLE:
+        start, k = table[q, FILTER + START], table[q, K]
+        last = start + min(table[q, FILTER + SIZE], k + spare_of(k)) - 1
+        return float(filter_score[last]), float(filter_score[start])
+    if filter == NO_FILTER:
+        best = float(band_score[table[q, BAND + START]])
         return lowered(threshold, best, threshold, 0.1), best
     return threshold, np.inf

@@ -13,12 +13,13 @@ from __future__ import annotations
 import numpy as np
 
 from crestline.kernels.certain.band_lists import push, sift
-from crestline.kernels.certain.bands import RELAXED, STRICT
+from crestline.kernels.certain.bands import PROBABLE, RELAXED, STRICT
 from crestline.kernels.certain.standing_table import (
     BAND,
     BAND_LIMIT,
     BORN,
     DOMINATORS,
+    FILTER,
     FILTER_LIMIT,
     NUMBER,
     SIZE,
@@ -26,7 +27,7 @@ from crestline.kernels.certain.standing_table import (
     K,
 )  # fmt: skip
 from crestline.kernels.jit.tiers import kernel
-from crestline.types import Floats, Ints
+from crestline.types import Bools, Floats, Ints
 
 
 @kernel
@@ -146,3 +147,24 @@ def tidy(
             table[q, of + SIZE] -= 1
         if table[q, of + SIZE] - k >= most:
             values[q, limit] = scores[table[q, of + START] + table[q, of + SIZE] - 1]
+
+
+@kernel
+def forget_uncovered(
+    table: Ints, values: Floats, scores: Floats, ints: Ints, q: int, kind: int, entered: Bools,
+    recent_cell: Ints, rows: int,
+) -> None:  # fmt: skip
+    """Drop the filter's records in cells that the query has left: it will not be told when they
+    leave the buffer. A strict filter drops them itself before that."""
+    if kind == STRICT:
+        return
+    start, end = table[q, FILTER + START], table[q, FILTER + START] + table[q, FILTER + SIZE]
+    stay = start
+    for i in range(start, end):
+        if entered[recent_cell[ints[NUMBER, i] % len(recent_cell)], q]:
+            if stay < i:
+                _keep(scores, ints, i, stay, rows)
+            stay += 1
+    table[q, FILTER + SIZE] = stay - start
+    if stay < end and kind == PROBABLE:
+        values[q, FILTER_LIMIT] = -np.inf

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
 from crestline.core.batch import Batch
 from crestline.core.operator import Operator
 from crestline.core.snapshots import Snapshots
@@ -15,9 +18,10 @@ from crestline.core.window import counts_rows
 from crestline.language import Query
 from crestline.runtime.admitted import AdmittedBatch
 from crestline.runtime.candidate_table import CandidateTable
+from crestline.runtime.columns import as_floats
 from crestline.runtime.metrics import Metrics
-from crestline.runtime.roles import Number
-from crestline.types import Ints
+from crestline.runtime.roles import Number, coordinate_roles
+from crestline.types import Floats, Ints
 
 
 class Encoder:
@@ -29,6 +33,7 @@ class Encoder:
 
     def __init__(self, query: Query, operator: Operator) -> None:
         self._counts_rows = counts_rows(query.window)
+        self._coordinates = coordinate_roles(query)
         self.drive(operator)
 
     def drive(self, operator: Operator) -> None:
@@ -47,7 +52,9 @@ class Encoder:
         self, records: AdmittedBatch, partitions: Ints | None, first_id: int
     ) -> tuple[AdmittedBatch, Batch]:
         """The records in the order in which they count, and as the operator sees them."""
-        return records, Batch(records.score, self._times(records), partitions, first_id)
+        points = self._points(records.columns)
+        times = self._times(records)
+        return records, Batch(records.score, times, partitions, first_id, points=points)
 
     def _times(self, records: AdmittedBatch) -> Ints | None:
         return None if self._counts_rows else records.time
@@ -57,7 +64,14 @@ class Encoder:
         score, time, partition = (
             table.numbers(name)[ids] for name in (Number.SCORE, Number.TIME, Number.PARTITION)
         )
-        return Batch(score, time, partition, 0)
+        points = self._points(table.columns.select(self._coordinates).take(ids))
+        return Batch(score, time, partition, 0, points=points)
+
+    def _points(self, columns: pa.Table) -> Floats | None:
+        """The coordinates of records; None where no grid needs them."""
+        if not self._coordinates:
+            return None
+        return np.column_stack([as_floats(columns.column(role)) for role in self._coordinates])
 
     def stored(self, table: CandidateTable) -> None:
         """The kept records of a batch have their columns in the table now."""
