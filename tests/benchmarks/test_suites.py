@@ -142,7 +142,9 @@ def test_arrivals_do_not_count_a_wrong_answer() -> None:
     entry = {"a_second": 1.0, "agrees": False, "kept": 1}
     names = arrivals.contenders()
     case = {"stream": "i.i.d.", "k": 1, "contenders": dict.fromkeys(names, entry)}
-    assert not arrivals.goals([case], [], 100)[-1]["met"]
+    speeds = dict.fromkeys(("with", "without", *arrivals.STRICT_FILTERS), 1.0)
+    filters = {"queries": 1, "agrees": True, "a_second": speeds}
+    assert not arrivals.goals([case], [], filters, 100)[-1]["met"]
 
 
 # -- uncertain ----------------------------------------------------------------------------------
