@@ -95,7 +95,7 @@ def rejected(table: pa.Table) -> set[tuple[int, str]]:
     return set(zip(table["row"].to_pylist(), table["reason"].to_pylist(), strict=True))
 
 
-@examples(5)
+@examples(4)
 @given(st.integers(0, 2**32), st.sampled_from(TIERS))
 def test_each_query_gives_what_it_gives_alone(seed: int, tier: str) -> None:
     rng = np.random.default_rng(seed)
@@ -111,7 +111,7 @@ def test_each_query_gives_what_it_gives_alone(seed: int, tier: str) -> None:
     assert rejected(results.rejects) == everywhere
 
 
-@examples(3)
+@examples(2)
 @given(st.integers(0, 2**32))
 def test_sessions_with_queries_that_come_and_go(seed: int) -> None:
     """Each query gives what a session of its own gives, which is opened and closed with it."""
