@@ -28,7 +28,8 @@ ROLES = pa.schema([("x", pa.string()), ("o", pa.string()), ("s", pa.string())])
 
 def encoder(text: str) -> Encoder:
     query = parse(text)
-    return encoder_for(query, ROLES, plan(query).make_operator(), Rejects(query, strict=False))
+    planned = plan(query)
+    return encoder_for(planned, ROLES, planned.make_operator(), Rejects(query, strict=False))
 
 
 def records(times: list[int], **columns: list[Any]) -> AdmittedBatch:
