@@ -25,12 +25,7 @@ from crestline.kernels.certain.band_lists import lowered, threshold_after_loss
 from crestline.kernels.certain.bands import PROBABLE, STRICT
 from crestline.kernels.certain.scoring import GIVEN, is_plain, score_of
 from crestline.kernels.certain.standing_grid import (
-    cell_of,
-    cover,
-    meet,
-    set_floors,
-    threshold_of,
-    wish_of,
+    cell_of, cover, meet, set_floors, threshold_of, wish_of,
 )  # fmt: skip
 from crestline.kernels.certain.standing_lists import forget_uncovered, place, put, take, tidy
 from crestline.kernels.certain.standing_order import note_oldest, pop, schedule
