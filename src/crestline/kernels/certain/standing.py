@@ -7,13 +7,8 @@ each cell, the queries that a point of the cell may still reach: only those look
 it arrives and when it leaves the buffer. What expires next in any band stands in one heap for the
 queries that count records and one for those on time.
 
-==================  ============================================
-``standing_table``  what is known: named tuples and their columns
-``standing_lists``  bands and filters
-``standing_order``  what expires next
-``standing_grid``   cells and thresholds
-``standing_sight``  which queries see a record
-==================  ============================================
+Bands and filters are in ``standing_lists``, what expires next in ``standing_order``, cells and
+thresholds in ``standing_grid``, which queries see a record in ``standing_sight``.
 """
 
 from __future__ import annotations
@@ -25,7 +20,12 @@ from crestline.kernels.certain.band_lists import lowered, threshold_after_loss
 from crestline.kernels.certain.bands import PROBABLE, STRICT
 from crestline.kernels.certain.scoring import GIVEN, is_plain, score_of
 from crestline.kernels.certain.standing_grid import (
-    cell_of, cover, meet, set_floors, threshold_of, wish_of,
+    cell_of,
+    cover,
+    meet,
+    set_floors,
+    threshold_of,
+    wish_of,
 )  # fmt: skip
 from crestline.kernels.certain.standing_lists import forget_uncovered, place, put, take, tidy
 from crestline.kernels.certain.standing_order import note_oldest, pop, schedule
