@@ -125,7 +125,7 @@ def test_results_and_rejects_need_two_files(scores: Path, tmp_path: Path) -> Non
 def test_a_fault_of_ours_is_called_one(scores: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from crestline.runtime import queries
 
-    def broken(text: str) -> None:
+    def broken(text: str, **_: object) -> None:
         raise ZeroDivisionError("oh")
 
     monkeypatch.setattr(queries, "named_queries", broken)
