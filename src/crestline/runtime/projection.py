@@ -166,7 +166,7 @@ def check_role_types(
             wanted.append((selected_role(i), plain, "a plain value", hint))
     roles = role_expressions(query) if roles is None else roles
     for role in roles:
-        if role.startswith(Role.WHERE):
+        if role.startswith(Role.WHERE) and role in schema.names:  # else Spark has applied it
             boolean = (pa.types.is_boolean, pa.types.is_null)
             wanted.append((role, boolean, "a condition", "compare it: WHERE x > 0"))
     for i in range(len(query.partition_by)):
