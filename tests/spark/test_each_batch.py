@@ -35,6 +35,7 @@ TABLE = pa.table(
 #: What topk shows of several queries, of objects, and of uncertain records.
 TEXTS = {
     "by g": BY_G,
+    "late": PLAIN + " LATENESS 9 SECONDS",
     "all columns": PLAIN.replace("TOP 2 x", "TOP 2 *"),
     "objects": (
         "SELECT TOP 2 x FROM s [RANGE 20 SECONDS SLIDE 10 SECONDS ON ts]"
@@ -85,7 +86,7 @@ def test_files_of_any_size_equal_the_oracle(
                     assert_same_rows(rows_of_query(feed.table(), case), due, about)
 
 
-@pytest.mark.parametrize("case", [*TEXTS, "by g, pruned"])
+@pytest.mark.parametrize("case", [*TEXTS, "late, pruned"])
 def test_rows_and_columns_are_those_of_a_stream_that_was_pushed(
     spark: Any, tmp_path: Path, case: str
 ) -> None:
