@@ -244,7 +244,7 @@ class SharedTopK(Reporting):
 
     def state(self) -> dict[str, Any]:
         return {
-            "asks": [None if spec is None else asdict(spec) for spec in self.specs],
+            "queries": [None if spec is None else asdict(spec) for spec in self.specs],
             "unit": self._unit,
             "seen": self.seen,
             "bands": {str(i): band.state() for i, band in enumerate(self._bands)},
@@ -254,7 +254,7 @@ class SharedTopK(Reporting):
     def from_state(cls, state: dict[str, Any], agenda: Agenda | None = None) -> Self:
         """Make the operator whose ``state()`` this was."""
         operator = cls.__new__(cls)
-        specs = [None if spec is None else QuerySpec(**spec) for spec in state["asks"]]
+        specs = [None if spec is None else QuerySpec(**spec) for spec in state["queries"]]
         operator._begin(specs, agenda)
         operator._restore(state)
         return operator

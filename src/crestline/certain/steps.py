@@ -306,7 +306,8 @@ class StepOperator(Reporting):
         return None
 
     def _keep_partitions(self, kept: Ints) -> None:
-        raise NotImplementedError
+        """Keep only these partitions, where ``_holding_partitions`` told which hold anything."""
+        raise AssertionError("every partition is remembered")
 
     def _own_state(self) -> dict[str, Any]:
         return self._kept.state() | self._own.state()

@@ -94,9 +94,9 @@ class Reporting(ABC):
         operator._restore(state)
         return operator
 
+    @abstractmethod
     def _restore(self, state: dict[str, Any]) -> None:
         """Take over a state, which is refused if a kernel could leave its arrays with it."""
-        raise NotImplementedError
 
 
 def portion_length(rows: int, step_length: int) -> int:

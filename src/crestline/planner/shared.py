@@ -137,7 +137,7 @@ class SharedPlan:
         if "bands" in model:
             model["bands"] = {}
         sound.like(state, model, "operator")
-        self._check_specs(state["asks"])
+        self._check_specs(state["queries"])
         operator = {name: value for name, value in state.items() if name != "agenda"}
         agenda = None
         if agenda_of(fresh) is not None:

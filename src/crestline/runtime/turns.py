@@ -17,6 +17,7 @@ results are out are late.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -57,7 +58,7 @@ class Turn:
     last: bool = False
 
 
-class Turns:
+class Turns(ABC):
     """What all kinds of turns share; records that were merged wait for ``due``."""
 
     def __init__(
@@ -82,9 +83,9 @@ class Turns:
         """How many records wait for their turn."""
         return 0
 
+    @abstractmethod
     def push(self, records: AdmittedBatch, horizon: int = LONG_AGO) -> Iterator[Turn]:
         """Take records in, in order of arrival. No record to come is before ``horizon``."""
-        raise NotImplementedError
 
     def merge(self, records: AdmittedBatch) -> AdmittedBatch:
         """Take records of a round in; return those that are not late. They count at ``due``."""

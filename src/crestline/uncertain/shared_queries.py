@@ -117,14 +117,14 @@ class QueryTable:
 
     def state(self) -> dict[str, Any]:
         return {
-            "asks": [asdict(spec) for spec in self.specs],
+            "queries": [asdict(spec) for spec in self.specs],
             "numbers": self.numbers,
             "issued": self._issued,
             "width": self.width,
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        self.specs = [QuerySpec(**spec) for spec in state["asks"]]
+        self.specs = [QuerySpec(**spec) for spec in state["queries"]]
         self.numbers, self._issued = state["numbers"].copy(), state["issued"]
         self.width = state["width"]
         sound.length("numbers", self.numbers, of=len(self))
