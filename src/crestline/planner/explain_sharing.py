@@ -48,12 +48,13 @@ def facts_by_query(queries: Mapping[str, Query]) -> dict[str, QueryFacts]:
 
 def _bundle_facts(bundle: Bundle) -> dict[str, Any] | None:
     shared = bundle.plan
-    if isinstance(shared, StandingPlan):
+    if (standing := shared.standing) is not None:
+        grid = {"columns": list(standing.columns), "cells_each_way": standing.resolution}
         return {
-            "queries": list(bundle.queries), "structure": _standing_text(shared),
-            "buffer": shared.buffer, "grid": {"columns": list(shared.columns),
-                                              "cells_each_way": shared.resolution},
-            "expected_references": round(shared.references, 1), "computed": sorted(shared.computed),
+            "queries": list(bundle.queries), "structure": _standing_text(standing),
+            "buffer": standing.buffer, "grid": grid,
+            "expected_references": round(standing.references, 1),
+            "computed": sorted(standing.computed),
         }  # fmt: skip
     if not isinstance(shared, SharedPlan):
         return None
@@ -97,8 +98,8 @@ def blocks(queries: Mapping[str, Query], width: int) -> list[Block]:
 
 def _block(bundle: Bundle, queries: Mapping[str, Query], width: int) -> Block:
     names = list(bundle.queries)
-    if isinstance(bundle.plan, StandingPlan):
-        return _standing_block(bundle.plan, names)
+    if bundle.plan.standing is not None:
+        return _standing_block(bundle.plan.standing, names)
     if not isinstance(bundle.plan, SharedPlan):
         return Block([("alone", names[0]), ("because", _why(bundle, queries, names[0]) or "")])
     shared = bundle.plan

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import log
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from crestline.core import sound
 from crestline.core.errors import CrestlineError, PlanError
@@ -30,6 +30,9 @@ from crestline.planner.catalogue import (
 )
 from crestline.planner.refusals import REFUSALS
 from crestline.uncertain.semantics import meaning_of
+
+if TYPE_CHECKING:
+    from crestline.planner.standing import StandingPlan
 
 #: Settings in the state of an operator that the query determines as well.
 _SETTINGS = frozenset(
@@ -54,8 +57,8 @@ class Plan(Protocol):
         """Whether other queries can join."""
 
     @property
-    def own_scores(self) -> bool:
-        """Whether each query has scores of its own (``planner.standing``)."""
+    def standing(self) -> StandingPlan | None:
+        """This plan, if each of its queries has scores of its own (``planner.standing``)."""
 
     @property
     def exact(self) -> bool:
@@ -97,8 +100,8 @@ class QueryPlan:
         return False
 
     @property
-    def own_scores(self) -> bool:
-        return False
+    def standing(self) -> None:
+        return None
 
     @property
     def exact(self) -> bool:

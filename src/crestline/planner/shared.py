@@ -52,8 +52,8 @@ class SharedPlan:
         return True
 
     @property
-    def own_scores(self) -> bool:
-        return False
+    def standing(self) -> None:
+        return None
 
     @property
     def exact(self) -> bool:

@@ -96,8 +96,8 @@ class StandingPlan:
         return True
 
     @property
-    def own_scores(self) -> bool:
-        return True
+    def standing(self) -> StandingPlan:
+        return self
 
     @property
     def exact(self) -> bool:

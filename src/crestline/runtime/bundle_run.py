@@ -11,16 +11,15 @@ import pyarrow as pa
 from crestline.core.errors import CrestlineError
 from crestline.core.sentinels import LONG_AGO
 from crestline.language import Query
-from crestline.planner import Bundle, Plan, StandingPlan
+from crestline.planner import Bundle, Plan
 from crestline.runtime.admitted import AdmittedBatch
 from crestline.runtime.conforming import Misfit
+from crestline.runtime.entrance import entrance_for
 from crestline.runtime.executor import BundleExecutor
-from crestline.runtime.gate import Gate
 from crestline.runtime.metrics import Clock, Metrics
-from crestline.runtime.projection import Expressions, Projection
+from crestline.runtime.projection import Expressions
 from crestline.runtime.rejects import Rejects
 from crestline.runtime.roles import Role, role_expressions
-from crestline.runtime.standing import StandingGate, common_columns, standing_roles
 from crestline.runtime.views import Named
 
 
@@ -53,15 +52,9 @@ class BundleRun:
 
     def _read_for(self, plan: Plan) -> None:
         """Read and judge records as the queries of this plan want them."""
-        roles = standing_roles(plan, self._schema) if isinstance(plan, StandingPlan) else None
-        self.projection = projection = Projection(plan.query, self._schema, self._typed, roles)
-        self._gate = Gate(plan.query, projection.texts, self.rejects)
-        #: The columns that all queries of the bundle read.
-        self._common = frozenset(projection.columns)
-        if isinstance(plan, StandingPlan):
-            self._gate = StandingGate(plan, projection.texts, self.rejects)
-            names = common_columns(projection.roles)
-            self._common = frozenset(projection.spelled[name] for name in names)
+        entrance = entrance_for(plan, self._schema, self.rejects, typed=self._typed)
+        self.projection, self._gate = entrance.projection, entrance.gate
+        self._common = entrance.common
 
     # -- queries that come and go -------------------------------------------------------------
 
@@ -77,7 +70,7 @@ class BundleRun:
         self._follow()
 
     def _follow(self) -> None:
-        if self.executor.plan.own_scores:
+        if self.executor.plan.standing is not None:
             self._read_for(self.executor.plan)
 
     # -- records ------------------------------------------------------------------------------
@@ -132,7 +125,7 @@ class BundleRun:
             "stream_schema": self._schema.serialize().to_pybytes(),
             "queries": list(self.executor.queries),
             "shared": plan.shared,
-            "standing": plan.state() if isinstance(plan, StandingPlan) else None,
+            "standing": None if plan.standing is None else plan.standing.state(),
             "executor": self.executor.state(),
         }
 

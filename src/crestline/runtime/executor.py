@@ -29,7 +29,7 @@ from crestline.core.sentinels import LONG_AGO
 from crestline.core.state import pack, unpack
 from crestline.core.window import counts_rows
 from crestline.language import Query
-from crestline.planner import Bundle, Plan, SharedPlan, StandingPlan
+from crestline.planner import Bundle, Plan
 from crestline.runtime import joining, saved
 from crestline.runtime.admitted import AdmittedBatch
 from crestline.runtime.candidates import Candidates
@@ -72,7 +72,7 @@ class BundleExecutor:
         self.plan: Plan = bundle.plan
         self.roles, self.texts, self.shard, self.bounded = roles, texts, shard, bounded
         self.rejects, self.metrics = rejects, Metrics()
-        own_scores = self.plan.own_scores
+        own_scores = self.plan.standing is not None
         self.views = Views(bundle.queries, roles, shard=shard, own_scores=own_scores)
         query, operator = self.query, self.plan.make_operator(shard=shard)
         encoder = encoder_for(self.plan, roles, operator, rejects, shard=shard)
@@ -100,7 +100,7 @@ class BundleExecutor:
         if query.late == "REVISE":
             return Revisions(self.queries, self.plan, lateness, meter, self.candidates)
         # Standing queries report in portions by themselves.
-        queries = {} if self.plan.own_scores else self.queries
+        queries = self.queries if self.plan.standing is None else {}
         if by_time:
             return TimeTurns(queries, query, lateness, meter, waits=in_order)
         return ArrivalTurns(queries, query, lateness, meter)
@@ -238,36 +238,14 @@ class BundleExecutor:
         """Answer one more query with what is kept for the others, if their ``sharing_key`` is the
         same. It sees the records since the time that is returned; None: all that come. Scores of a
         standing query may have to be ``computed``."""
-        latest = self.latest if self.watermark.started else None
-        if isinstance(self.plan, StandingPlan):
-            number = self.views.add(name, query)
-            standing = self.plan.joined(name, query, number, computed=computed)
-            joining.stand(self.candidates.encoder, standing, name)
-            self._follow(standing)
-            return None
-        if not self.plan.shared:
-            plan = SharedPlan(self.queries)
-            self._follow(plan)
-            until = None if latest is None else self.watermark.due()
-            joining.share(self.candidates, plan, until)
-        plan = SharedPlan({**self.queries, name: query})
-        begin = joining.join(self.candidates.operator, plan, name, latest)
-        self.views.add(name, query)
-        self._follow(plan)
-        return begin
+        return joining.join(self, name, query, computed=computed)
 
     def leave(self, name: str) -> None:
         """Answer a query no more; others must stay."""
-        number = self.views.remove(name)
-        if isinstance(self.plan, StandingPlan):
-            standing = self.plan.without(name)
-            joining.stand_down(self.candidates.encoder, standing, number)
-            self._follow(standing)
-            return
-        joining.leave(self.candidates.operator, name, number, self.latest)
-        self._follow(SharedPlan(self.queries))
+        joining.leave(self, name)
 
-    def _follow(self, plan: Plan) -> None:
+    def follow(self, plan: Plan) -> None:
+        """Run by this plan from now on."""
         self.plan = plan
         self.watermark.follow(plan.query)
 

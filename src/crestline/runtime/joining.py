@@ -3,35 +3,78 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crestline.certain.standing_operator import StandingTopK
 from crestline.core.operator import Operator
 from crestline.core.sentinels import LONG_AGO
 from crestline.core.specs import SharedOperator
+from crestline.language import Query
 from crestline.planner import SharedPlan, StandingPlan
 from crestline.planner.shared import agenda_of, demand_of
 from crestline.planner.words import per_minute
-from crestline.runtime.candidates import Candidates
-from crestline.runtime.encoders import Encoder
 from crestline.runtime.encoders.standing import StandingEncoder
+
+if TYPE_CHECKING:
+    from crestline.runtime.executor import BundleExecutor
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def share(candidates: Candidates, plan: SharedPlan, until: int | None) -> None:
-    """Replace the operator of a single query by one that others can join. Results up to ``until``
-    are out (None: none is)."""
+def join(executor: BundleExecutor, name: str, query: Query, *, computed: bool) -> int | None:
+    """Answer one more query; see ``BundleExecutor.join``."""
+    if (standing := executor.plan.standing) is not None:
+        number = executor.views.add(name, query)
+        plan = standing.joined(name, query, number, computed=computed)
+        operator = _standing_operator(executor, plan)
+        assert operator.add(plan.spec(name)) == number, "operator and views number queries alike"
+        return None
+    latest = executor.latest if executor.watermark.started else None
+    if not executor.plan.shared:
+        _share(executor, latest)
+    shared = SharedPlan({**executor.queries, name: query})
+    begin = _join_shared(executor.candidates.operator, shared, name, latest)
+    executor.views.add(name, query)
+    executor.follow(shared)
+    return begin
+
+
+def leave(executor: BundleExecutor, name: str) -> None:
+    """Answer a query no more; others must stay."""
+    number = executor.views.remove(name)
+    if (standing := executor.plan.standing) is not None:
+        _standing_operator(executor, standing.without(name)).remove(number)
+        return
+    _leave_shared(executor.candidates.operator, name, number, executor.latest)
+    executor.follow(SharedPlan(executor.queries))
+
+
+def _standing_operator(executor: BundleExecutor, plan: StandingPlan) -> StandingTopK:
+    """Run by this plan of standing queries from now on; return the operator that answers them."""
+    executor.follow(plan)
+    encoder = executor.candidates.encoder
+    assert isinstance(encoder, StandingEncoder)
+    encoder.follow(plan)
+    return encoder.operator
+
+
+def _share(executor: BundleExecutor, latest: int | None) -> None:
+    """Replace the operator of a single query by one that others can join. The largest event time so
+    far is ``latest``; None: there are no records yet."""
+    plan, candidates = SharedPlan(executor.queries), executor.candidates
+    executor.follow(plan)
     operator = plan.make_operator()
     candidates.recall(operator, np.unique(candidates.operator.ids()))
     candidates.encoder.drive(operator)
     candidates.break_ties()
-    if until is not None:
-        for _ in operator.advance_gradually(until):
+    if latest is not None:
+        for _ in operator.advance_gradually(executor.watermark.due()):
             pass  # reported already
 
 
-def join(operator: Operator, plan: SharedPlan, name: str, latest: int | None) -> int | None:
+def _join_shared(operator: Operator, plan: SharedPlan, name: str, latest: int | None) -> int | None:
     """Let an operator answer one more query of ``plan``. Return the time since which the query
     sees records: the start of the first pane without records. None: it sees all."""
     assert isinstance(operator, SharedOperator)
@@ -50,7 +93,7 @@ def join(operator: Operator, plan: SharedPlan, name: str, latest: int | None) ->
     return begin
 
 
-def leave(operator: Operator, name: str, number: int, latest: int) -> None:
+def _leave_shared(operator: Operator, name: str, number: int, latest: int) -> None:
     """Let an operator answer a query, known by its number, no more."""
     assert isinstance(operator, SharedOperator)
     agenda = agenda_of(operator)
@@ -60,21 +103,6 @@ def leave(operator: Operator, name: str, number: int, latest: int) -> None:
         if schedule is not None and any(demand.name == name for demand in schedule.demands):
             schedule.remove(name, max(latest, schedule.last_change))
     operator.remove(number)
-
-
-def stand(encoder: Encoder, plan: StandingPlan, name: str) -> None:
-    """Let an operator answer one more standing query of ``plan``."""
-    assert isinstance(encoder, StandingEncoder)
-    number = encoder.operator.add(plan.spec(name))
-    assert number == plan.numbers[name], "operator and views number queries alike"
-    encoder.follow(plan)
-
-
-def stand_down(encoder: Encoder, plan: StandingPlan, number: int) -> None:
-    """Let an operator answer a standing query no more, which is not in ``plan``."""
-    assert isinstance(encoder, StandingEncoder)
-    encoder.operator.remove(number)
-    encoder.follow(plan)
 
 
 def schedule_changes(operator: Operator) -> list[str]:

@@ -267,7 +267,7 @@ class StreamRun:
             if key not in (standing.key(n, bundle.executor.queries[n]) for n in names):
                 continue
             plan, operator = bundle.executor.plan, bundle.executor.candidates.operator
-            if isinstance(plan, StandingPlan) and plan.accepts(query, operator):
+            if plan.standing is not None and plan.standing.accepts(query, operator):
                 bundle.join(name, query, computed=computed)
                 self._prepare()
                 return names

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from crestline.core import sound
 from crestline.core.sentinels import LONG_AGO
 from crestline.core.snapshots import Snapshots
 from crestline.core.tables import table_bytes, table_from
@@ -148,9 +149,11 @@ class Turns(ABC):
 
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from ``state()``."""
+        sound.require(not state, "records wait that have no turn to wait for")
 
     def retype(self, state: dict[str, Any], roles: pa.Schema) -> None:
         """Give the waiting records of a state the column types of these roles."""
+        sound.require(not state, "records wait that have no turn to wait for")
 
     def parts(self) -> list[AdmittedBatch]:
         """The records that wait, also those that are late."""

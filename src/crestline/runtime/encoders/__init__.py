@@ -9,7 +9,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from crestline.core.operator import Operator
-from crestline.planner import Plan, StandingPlan
+from crestline.planner import Plan
 from crestline.runtime.encoders.base import Encoder
 from crestline.runtime.encoders.incomplete import IncompleteEncoder
 from crestline.runtime.encoders.standing import StandingEncoder
@@ -22,8 +22,8 @@ def encoder_for(
 ) -> Encoder:
     """The encoder of the query's family; a ``shard`` reports one object more than k."""
     query = plan.query
-    if isinstance(plan, StandingPlan):
-        return StandingEncoder(plan, operator)
+    if plan.standing is not None:
+        return StandingEncoder(plan.standing, operator)
     if query.combine is not None:
         return IncompleteEncoder(query, operator, rejects, query.k + shard)
     if query.probability is not None:
