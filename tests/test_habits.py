@@ -6,9 +6,11 @@ import json
 import re
 import runpy
 import tomllib
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 
+import grimp
 import yaml
 
 import crestline
@@ -30,6 +32,12 @@ def test_the_version_has_one_place() -> None:
     assert PROJECT["tool"]["hatch"]["version"]["path"] == "src/crestline/__init__.py"
     changelog = (ROOT / "CHANGELOG.md").read_text()
     assert f"## {crestline.__version__}" in changelog
+
+
+def test_no_module_imports_itself_by_a_detour() -> None:
+    graph = grimp.build_graph("crestline", exclude_type_checking_imports=True, cache_dir=None)
+    imports = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
+    TopologicalSorter(imports).prepare()  # a CycleError names the modules
 
 
 def test_a_commit_is_checked_as_make_check_does() -> None:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from crestline.cli import completion
-from crestline.cli.clone import import_from_clone, naming_missing_packages
+from crestline.cli.clone import import_from_clone, naming_missing_packages, suites
 from crestline.cli.errors import Misuse
 
 
@@ -64,10 +64,4 @@ def bench(
         print(json.dumps(results if suite == "all" else results[suite], indent=2))
 
 
-def suites() -> dict[str, str]:
-    """The suites by name, with what they measure, without importing them and their rivals."""
-    described: dict[str, str] = import_from_clone("benchmarks", "bench").SUITES
-    return described
-
-
-__all__ = ["bench", "suites"]
+__all__ = ["bench"]

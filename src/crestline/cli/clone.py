@@ -35,6 +35,18 @@ def import_from_clone(module: str, command: str) -> Any:
         return import_module(module)
 
 
+def suites() -> dict[str, str]:
+    """The suites by name, with what they measure, without importing them and their rivals."""
+    described: dict[str, str] = import_from_clone("benchmarks", "bench").SUITES
+    return described
+
+
+def titles() -> dict[str, str]:
+    """The papers' titles by name, without importing what runs and draws them."""
+    papers: dict[str, str] = import_from_clone("papers", "reproduce").PAPERS
+    return papers
+
+
 @contextmanager
 def naming_missing_packages(what: str) -> Iterator[None]:
     """Turn the import of a package that is not installed into an error that says what to do."""
@@ -49,4 +61,4 @@ def naming_missing_packages(what: str) -> Iterator[None]:
         raise missing(package, what) from error
 
 
-__all__ = ["ROOT", "import_from_clone", "naming_missing_packages"]
+__all__ = ["ROOT", "import_from_clone", "naming_missing_packages", "suites", "titles"]

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from crestline.cli import clone
 from crestline.core.errors import CrestlineError
 
 #: The kinds of ``crestline.streams``, whose modules take long to import.
@@ -33,19 +34,15 @@ def kinds(incomplete: str) -> list[str]:
 
 
 def suites(incomplete: str) -> list[str]:
-    from crestline.cli import bench
-
     try:
-        return _beginning(incomplete, (*bench.suites(), "all"))
+        return _beginning(incomplete, (*clone.suites(), "all"))
     except CrestlineError:  # not run from a clone
         return []
 
 
 def papers(incomplete: str) -> list[str]:
-    from crestline.cli.reproduce import titles
-
     try:
-        return _beginning(incomplete, (*titles(), "all"))
+        return _beginning(incomplete, (*clone.titles(), "all"))
     except CrestlineError:
         return []
 

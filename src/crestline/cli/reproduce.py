@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from crestline.cli import completion
-from crestline.cli.clone import import_from_clone
+from crestline.cli.clone import import_from_clone, titles
 from crestline.cli.errors import Misuse
 
 _FOLDER = Path("crestline-reproduction")
@@ -84,12 +84,6 @@ def reproduce(
         raise typer.Exit(1)
 
 
-def titles() -> dict[str, str]:
-    """The papers' titles by name, without importing what runs and draws them."""
-    papers: dict[str, str] = import_from_clone("papers", "reproduce").PAPERS
-    return papers
-
-
 def _paper(name: str) -> Any:
     return import_from_clone(f"papers.{name}.run", "reproduce").PAPER
 
@@ -149,4 +143,4 @@ def _progress(label: str) -> Iterator[Callable[[str], None]]:
     console.print(f"{label} done in {elapsed()}")
 
 
-__all__ = ["reproduce", "titles"]
+__all__ = ["reproduce"]

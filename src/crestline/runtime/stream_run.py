@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -25,8 +26,8 @@ from crestline.runtime.bundle_run import Admission, BundleRun
 from crestline.runtime.conforming import Uses, conformed, settled, widened
 from crestline.runtime.fitting import CandidateMisfit
 from crestline.runtime.metrics import Metrics
+from crestline.runtime.preparing import MANY, prepare
 from crestline.runtime.projection import Expressions
-from crestline.runtime.rehearsal import MANY, prepare
 from crestline.runtime.standing import standing_on
 from crestline.runtime.views import Named
 
@@ -144,7 +145,7 @@ class StreamRun:
         """Show a batch to all bundles. If one refuses it, nothing has changed. If it is not taken
         in afterwards, only rejects have been added: see ``reject_marks``."""
         if batch.num_rows >= MANY and not self._compiled:
-            prepare(self.queries, batch, typed)
+            prepare(self.queries, batch, partial(StreamRun, schema=batch.schema, typed=typed))
             self._compiled = True
         marks = self.reject_marks()
         try:

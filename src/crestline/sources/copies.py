@@ -14,8 +14,6 @@ import lzma
 import os
 import shutil
 import sys
-import tempfile
-import weakref
 import zlib
 from dataclasses import dataclass
 from typing import Any
@@ -26,19 +24,12 @@ from crestline.core.errors import SourceError
 from crestline.sources import stores
 from crestline.sources.base import unreadable
 from crestline.sources.endings import COMPRESSIONS, compression
+from crestline.sources.scratch import Scratch
 
 _BY_DUCKDB = (".gz", ".zst")
 _BROKEN = (OSError, EOFError, lzma.LZMAError, zlib.error, pa.ArrowException)
 _PIECE, _START = 1 << 20, 1 << 16
 NAME_ENCODING = "name its encoding, such as encoding='latin-1' (--encoding latin-1)"
-
-
-class Scratch:
-    """A folder that is removed as soon as nothing refers to this object."""
-
-    def __init__(self) -> None:
-        self.path = tempfile.mkdtemp(prefix="crestline-")
-        weakref.finalize(self, shutil.rmtree, self.path, True)
 
 
 @dataclass(frozen=True, slots=True)

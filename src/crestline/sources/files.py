@@ -5,43 +5,16 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
 
-import pyarrow as pa
-
 from crestline.core.errors import SourceError
 from crestline.sources import stores
-from crestline.sources.base import Source, holding, table_source
 from crestline.sources.copies import StreamPath
-from crestline.sources.endings import FORMATS, TEXT, ending_of
+from crestline.sources.endings import FORMATS, ending_of
 
 _KINDS = "parquet, csv or json lines file"
-
-
-def path_source(paths: Sequence[str | os.PathLike[str]], stream: str) -> Source:
-    """The files of all paths, in the order of the paths, as one stream."""
-    files = [file for path in paths for file in find_files(os.fspath(path), stream)]
-    endings = {ending_of(file) for file in files}
-    if len(endings) > 1:
-        names = ", ".join(os.fspath(path) for path in paths)
-        raise SourceError(
-            f"stream {stream!r}: {names} mixes {', '.join(sorted(endings))} files:"
-            " name one kind with a glob, such as folder/*.parquet"
-        )
-    ending = endings.pop()
-    if ending not in TEXT:
-        from crestline.sources.parquet import parquet_source
-
-        return holding(parquet_source(files, stream), paths)
-    sizes = stores.together(stores.size, files)
-    files = [file for file, size in zip(files, sizes, strict=True) if size]
-    if not files:
-        return table_source(pa.table({}))
-    from crestline.sources.text import text_source  # DuckDB reads it
-
-    return holding(text_source(files, ending, stream, encoding_of(paths)), paths)
 
 
 def encoding_of(paths: Iterable[object]) -> str | None:

@@ -12,8 +12,8 @@ import pyarrow as pa
 from crestline.core.errors import SourceError
 from crestline.sources.base import Source, table_source
 from crestline.sources.copies import standard_input
-from crestline.sources.files import path_source
 from crestline.sources.frames import column_source, frame_source, is_column, lazy_frames
+from crestline.sources.paths import path_source
 from crestline.sources.records import as_record, from_dicts, record_source
 
 

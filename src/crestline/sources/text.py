@@ -16,11 +16,12 @@ from crestline.language import Expression
 from crestline.runtime.sql import connect, quoted_names, quoted_text
 from crestline.sources import stores
 from crestline.sources.base import BATCH_ROWS, Piece, Source, batch_source, holding, unreadable
-from crestline.sources.copies import NAME_ENCODING, Scratch, readable
+from crestline.sources.copies import NAME_ENCODING, readable
 from crestline.sources.endings import CSV, ending_of
 from crestline.sources.files import find_files
 from crestline.sources.hive import Partitions
 from crestline.sources.ranges import Range, ranges_of
+from crestline.sources.scratch import Scratch
 
 #: The column in which DuckDB tells the file of a record.
 _FILE = "__crestline_file"

@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyarrow.fs import FileInfo, FileType
 
 from crestline.core.extras import need
-from crestline.sources.copies import Scratch
+from crestline.sources.scratch import Scratch
 
 _CONNECT_SECONDS, _READ_SECONDS = 4, 8
 _GONE = (404, 410)

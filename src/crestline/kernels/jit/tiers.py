@@ -176,6 +176,8 @@ class Tiers:
         self.many = False
         self.lock = RLock()
         self.listener: Callable[[int, int], None] = _on_terminal
+        #: Begins to compile what was called, beside this process; whether twins go on meanwhile.
+        self.compile_beside: Callable[[], bool] = bool
         self._spaces: dict[int, dict[str, Any]] = {}
         self._twins: dict[Kernel, Callable[..., Any]] = {}
 
@@ -198,9 +200,7 @@ class Tiers:
             return self.spent < LOADING and not self.many
         if self.spent < COMPILING:
             return True
-        from crestline.kernels.jit.workshop import compile_beside
-
-        return compile_beside()
+        return self.compile_beside()
 
     def _play(self, kernel: Kernel, arguments: tuple[Any, ...]) -> Any:
         """Run the twin, and note how long it took, whatever else the machine was doing."""
@@ -346,6 +346,11 @@ def waiting() -> Iterator[None]:
 def waited() -> float:
     """Seconds for which this process has waited for code."""
     return _tiers.waited
+
+
+def compile_with(beside: Callable[[], bool]) -> None:
+    """Name what compiles beside this process: it returns whether twins go on meanwhile."""
+    _tiers.compile_beside = beside
 
 
 def expect_many() -> None:
