@@ -36,6 +36,13 @@ class QueryBuffer:
         points: Floats = self.arrays.point[rows, : self.dimensions]
         return points[np.isfinite(points).all(axis=1)]
 
+    def make_room(self, size: int, first: int, last: int) -> None:
+        """Let the ring have this size; the records from ``first`` up to ``last`` stay in it."""
+        old, numbers = self.arrays, np.arange(first, last)
+        self.arrays = Buffer(*(np.zeros((size, *each.shape[1:]), each.dtype) for each in old))
+        for mine, each in zip(self.arrays, old, strict=True):
+            mine[numbers % size] = each[numbers % len(each)]
+
     def restore(self, state: dict[str, Any]) -> None:
         self.arrays = Buffer(**state)
 

@@ -25,6 +25,7 @@ from crestline.kernels.certain.standing_table import (
     KIND,
     LENGTH,
     MARKED,
+    MORE,
     OLDEST,
     SAW,
     SINCE,
@@ -91,6 +92,7 @@ class QueryTable:
         row[CANDIDATES], row[SINCE], row[OLDEST], row[ACTIVE] = candidates, since, NEVER, True
         row[BAND + SIZE] = row[FILTER + SIZE] = 0
         row[SKIPPED], row[HIDDEN], row[SAW], row[MARKED], row[EVERY] = 0, -1, -1, 0, every
+        row[MORE] = 0
         values[slot, LENGTH] = sqrt(float(sum(value * value for value in point)))
         if isinstance(preference, Given):
             values[slot, LENGTH] = self.dimensions + preference.column
@@ -150,7 +152,7 @@ class QueryTable:
         widths = [array.shape[1] for array in self.arrays]
         wanted = [COLUMNS, VALUES, self.dimensions, self.dimensions]
         sound.require(widths == wanted, "a slot is wider")
-        sound.within("flags", table[:, [TIMED, ACTIVE, EVERY, MARKED]], 0, 2)
+        sound.within("flags", table[:, [TIMED, ACTIVE, EVERY, MARKED, MORE]], 0, 2)
         sound.within("kinds", table[:, KIND], DISTANCE, GIVEN + 1)
         sound.within("k", table[:, K], 0, 1 << 31)
         sound.within("candidates", table[:, CANDIDATES], 0, 1 << 31)

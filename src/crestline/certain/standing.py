@@ -64,6 +64,7 @@ from crestline.core.snapshots import Snapshots
 from crestline.kernels.certain.bands import STRICT
 from crestline.kernels.certain.scoring import GIVEN
 from crestline.kernels.certain.standing import take_records
+from crestline.kernels.certain.standing_cells import link, oldest_needed
 from crestline.kernels.certain.standing_table import (
     BAND_FULL,
     FINISHED,
@@ -71,6 +72,7 @@ from crestline.kernels.certain.standing_table import (
     KIND,
     OLDEST,
     REPORT_FULL,
+    RING_FULL,
     SKIPPED,
     TIMED,
     WIDTH,
@@ -103,6 +105,7 @@ class StandingQueries(StandingState):
         options = self.options
         options.require_window(k, window, timed)
         checked_preference(preference, options.dimensions)
+        options.require_preference(preference)
         if isinstance(preference, Given) and preference.column in self._queries.given:
             raise CrestlineError(f"column {preference.column} has the scores of another query")
         slot = self._free_slot()
@@ -145,7 +148,9 @@ class StandingQueries(StandingState):
     # -- the grid -----------------------------------------------------------------------------
 
     def _choose_resolution(self) -> None:
-        wanted = self.options.wanted_resolution(self._queries.active(), self.resolution)
+        wanted = self.options.wanted_resolution(
+            self._queries.active(), self.resolution, self.buffered
+        )
         if wanted != self.resolution:
             self._lay(wanted)
 
@@ -153,6 +158,7 @@ class StandingQueries(StandingState):
         self._grid.lay(resolution, self._queries.slots)
         # The recent records belong to other cells now.
         self._recent.arrays.cell[:] = self._grid.cells_of(self._recent.arrays.point)
+        self._link()
         for slot in self._queries.slot_of.values():
             self._grid.cover(self._queries.arrays, slot, self._threshold(slot))
             if self._queries.arrays.table[slot, KIND] != GIVEN:
@@ -166,6 +172,8 @@ class StandingQueries(StandingState):
         points = self._recent.coordinates(self.seen - self.buffered, self.seen)
         if self.dimensions and len(points) and self._grid.fit(points):
             self._lay(self.resolution)
+        if self.options.whole:
+            self._choose_resolution()  # now it is known how many records a time holds
 
     # -- records ------------------------------------------------------------------------------
 
@@ -223,13 +231,15 @@ class StandingQueries(StandingState):
         terms, low, high = np.empty((3, self.dimensions))
         floors, owner = np.empty((2, self.given)), np.zeros(self.given, np.int64)
         latest, meets = np.empty(max(1, table[:, K].max()), np.int64), np.empty(slots, np.int64)
-        scratch = Scratch(terms, low, high, latest, floors, owner, meets)
+        cells = len(self._chains.newest) + 1
+        bounds, heap = np.empty(cells), np.empty(cells, np.int64)
+        scratch = Scratch(terms, low, high, latest, floors, owner, meets, bounds, heap)
         marks = np.zeros(slots + 1, np.int64)
         position, reason = 0, -1
         while reason != FINISHED:
             standing = Standing(
                 self._queries.arrays, self._bands.arrays, self._filters.arrays, self._grid.arrays,
-                self._recent.arrays, self._order, marks,
+                self._recent.arrays, self._chains, self._order, marks,
             )  # fmt: skip
             reason, _, position = take_records(
                 algorithm, standing, arriving, position, self._cursor, report, scratch
@@ -239,12 +249,29 @@ class StandingQueries(StandingState):
                 report = new_report(1, slots + 256, rows + 1024)
             elif reason == REPORT_FULL:
                 report = roomy(report, slots, rows)
+            elif reason == RING_FULL:
+                self._let_go(self.seen + position, int(times[position]))
             elif reason != FINISHED:
                 lists = self._bands if reason == BAND_FULL else self._filters
                 lists.double_crowded(table)
         self.seen += len(points)
         self._time = int(times[-1])
+        if self.options.whole:
+            self._let_go(self.seen, self._time)
         yield written(report)
+
+    def _let_go(self, number: int, now: int) -> None:
+        """Forget the records in the cells that no query has in its window when record ``number``
+        comes; make room in the ring if there is hardly any."""
+        self._cursor[HEAD] = first = oldest_needed(
+            self._queries.arrays, self._recent.arrays, int(self._cursor[HEAD]), number, now,
+            np.empty(self.dimensions),
+        )  # fmt: skip
+        needed = number - first
+        if 5 * needed > 4 * len(self._recent.arrays.time):
+            self._recent.make_room(2 * needed, first, number)
+            self._chains = self._chains._replace(older=np.zeros(2 * needed, np.int64))
+            link(self._recent.arrays, self._chains, first, number)
 
     def _check(self) -> None:
         for number, slot in self._queries.slot_of.items():

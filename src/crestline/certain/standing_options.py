@@ -8,19 +8,29 @@ from dataclasses import dataclass
 import numpy as np
 
 from crestline.certain.arrival_options import LARGE_WINDOW
+from crestline.certain.preferences import (
+    AttributeDistance,
+    Distance,
+    Preference,
+    WeightedDistance,
+    WeightedSum,
+)
 from crestline.certain.probable import candidate_limit
 from crestline.certain.query_grid import MOST_CELLS, suitable_resolution
 from crestline.core.errors import CrestlineError
 from crestline.kernels.certain.bands import PROBABLE, RELAXED, STRICT
 from crestline.kernels.certain.scoring import GIVEN
-from crestline.kernels.certain.standing_grid import spare_of
+from crestline.kernels.certain.standing_grid import has_threshold, spare_of
 from crestline.kernels.certain.standing_table import (
+    BEST,
     BORN,
     CANDIDATES,
     DOMINATORS,
     KIND,
     NO_FILTER,
     NUMBER,
+    SKYBAND,
+    TIMED,
     WIDTH,
     Algorithm,
     K,
@@ -38,6 +48,8 @@ ALGORITHMS = {
     "RASF": (RELAXED, STRICT),
     "RARF": (RELAXED, RELAXED),
     "RAPF": (RELAXED, PROBABLE),
+    "CPM": (BEST, NO_FILTER),
+    "SNN": (SKYBAND, NO_FILTER),
 }
 
 
@@ -59,8 +71,10 @@ class StandingOptions:
             names = ", ".join(ALGORITHMS)
             raise CrestlineError(f"standing queries know {names}, not {self.algorithm}")
         resolution = 1 if self.resolution is None else self.resolution
-        if self.dimensions < 0 or self.buffer < 1 or resolution < 1:
-            raise CrestlineError("buffer and resolution must be at least 1, dimensions 0")
+        if self.dimensions < self.whole or self.buffer < 1 or resolution < 1:
+            raise CrestlineError(
+                "buffer and resolution must be at least 1, dimensions 0 (CPM and SNN: 1)"
+            )
         if not 0 < self.error < 1 or self.gamma < 0 or self.additional < 0:
             raise CrestlineError("error lies between 0 and 1, gamma and additional from 0 on")
         if resolution**self.dimensions > MOST_CELLS:
@@ -84,12 +98,17 @@ class StandingOptions:
         """Whether there are filters, and a buffer of recent records."""
         return self.filter != NO_FILTER
 
+    @property
+    def whole(self) -> bool:
+        """Whether the cells hold the records of the longest window, and bands are read from them."""
+        return self.band in (BEST, SKYBAND)
+
     def for_kernel(self, span: int) -> Algorithm:
         """Return the options for ``take_records``; the buffer spans at most ``span`` of time."""
         return Algorithm(
             self.band,
             self.filter,
-            DOMINATORS + 1 if self.band == STRICT else BORN + 1,
+            DOMINATORS + 1 if self.band in (STRICT, SKYBAND) else BORN + 1,
             DOMINATORS + 1 if self.filter == STRICT else NUMBER + 1,
             float(self.gamma),
             self.additional,
@@ -119,6 +138,15 @@ class StandingOptions:
                 " StandingQueries with a smaller buffer"
             )
 
+    def require_preference(self, preference: Preference) -> None:
+        """Refuse a score that does not tell in which cell to read on."""
+        kinds = (Distance, WeightedDistance, AttributeDistance, WeightedSum)
+        if self.whole and not isinstance(preference, kinds):
+            raise CrestlineError(
+                f"{self.algorithm} reads cells in the order of a distance or a weighted sum, not of"
+                f" {type(preference).__name__}"
+            )
+
     def candidates(self, k: int, window: int, timed: bool) -> int:
         """Return the number of candidates beside the k best in a probable list."""
         if PROBABLE not in (self.band, self.filter):
@@ -129,22 +157,25 @@ class StandingOptions:
     def first_limits(self, k: int) -> tuple[float, float]:
         """The limits of empty lists: a threshold (probable), or a size at which to prune."""
         return (
-            -np.inf if self.band == PROBABLE else 4.0 * k,
+            -np.inf if has_threshold(self.band) else 4.0 * k,
             -np.inf if self.filter == PROBABLE else 4.0 * k,
         )
 
-    def wanted_resolution(self, active: Ints, now: int) -> int:
+    def wanted_resolution(self, active: Ints, now: int, records: int) -> int:
         """Return the resolution for queries with these rows: the chosen one, or cells half as wide
-        as what the queries look at; ``now`` if that is close to it."""
+        as what the queries look at; ``now`` if that is close to it. The ring has ``records``."""
         if self.resolution is not None:
             return self.resolution
         active = active[active[:, KIND] != GIVEN]
-        if len(active) == 0 or (not self.filtered and self.band != PROBABLE):
+        if len(active) == 0 or (not self.filtered and not has_threshold(self.band)):
             return 1
         if self.filtered:
             k = active[:, K].tolist()
             spare = [spare_of(each) / 2 if self.filter == PROBABLE else 0.0 for each in k]
             inside, among = float((active[:, K] + spare).mean()), self.buffer
+        elif self.whole:
+            widths = np.where(active[:, TIMED] == 1, records, active[:, WIDTH])
+            inside, among = float(active[:, K].mean()), max(1, int(widths.mean()))
         else:
             inside = float((active[:, K] + active[:, CANDIDATES]).mean())
             among = max(1, int(active[:, WIDTH].mean()))

@@ -18,6 +18,7 @@ from crestline.certain.query_table import QueryTable
 from crestline.certain.standing_options import StandingOptions
 from crestline.core import sound
 from crestline.core.sentinels import LONG_AGO
+from crestline.kernels.certain.standing_cells import link
 from crestline.kernels.certain.standing_grid import threshold_of
 from crestline.kernels.certain.standing_table import (
     BAND,
@@ -26,6 +27,7 @@ from crestline.kernels.certain.standing_table import (
     HEAD,
     SIZE,
     TOUCHED,
+    Chains,
     K,
     TimeOrder,
 )  # fmt: skip
@@ -59,10 +61,11 @@ class StandingState:
         self._time = LONG_AGO
         self._queries = QueryTable(dimensions)
         self._bands, self._filters = QueryLists(BAND), QueryLists(FILTER)
-        self._recent = QueryBuffer(buffer, dimensions)
+        self._recent = QueryBuffer(_FIRST_ROOM if options.whole else buffer, dimensions)
         self._order = TimeOrder(np.empty((2, 0), np.int64), np.zeros(2, np.int64))
         self._cursor = np.array([0, 0, -1])
         self._grid = QueryGrid(*options.corners(low, high))
+        self._link()
 
     @property
     def dimensions(self) -> int:
@@ -122,8 +125,20 @@ class StandingState:
 
     @property
     def buffered(self) -> int:
-        """The number of records in the shared buffer."""
-        return int(self.seen - self._cursor[HEAD]) if self.options.filtered else 0
+        """The number of records in the shared buffer or, for CPM and SNN, in the cells."""
+        kept = self.options.filtered or self.options.whole
+        return int(self.seen - self._cursor[HEAD]) if kept else 0
+
+    def _link(self) -> None:
+        """Chain the records of the ring by their cells, where bands are read from these."""
+        rings, cells, grid = 0, 0, self._grid
+        if self.options.whole:
+            rings, cells = len(self._recent.arrays.time), self.resolution**self.dimensions
+        self._chains = Chains(
+            np.zeros(cells, np.int64), np.zeros(rings, np.int64), np.array([grid.low, grid.high])
+        )
+        if self.options.whole:
+            link(self._recent.arrays, self._chains, int(self._cursor[HEAD]), self.seen)
 
     @property
     def touched(self) -> int:
@@ -163,8 +178,9 @@ class StandingState:
         grid, recent = state["grid"], state["recent"]
         options = state["options"]
         sound.length("corners", grid["low"], grid["high"], of=options["dimensions"])
-        sound.length("buffer", *recent.values(), of=options["buffer"])
         run = cls(low=grid["low"], high=grid["high"], **options)
+        size = None if run.options.whole else options["buffer"]
+        sound.require(sound.length("buffer", *recent.values(), of=size) > 0, "there is no buffer")
         run._restore(state)
         return run
 
@@ -179,6 +195,7 @@ class StandingState:
         self._order = TimeOrder(**state["order"])
         self._grid.restore(state["grid"])
         self._require_sound()
+        self._link()
 
     def _require_sound(self) -> None:
         """Refuse a state that would make a kernel leave its arrays; see ``core.sound``."""
@@ -194,7 +211,8 @@ class StandingState:
         sound.length("cursor", self._cursor, of=3)
         sound.within("cursor", self._cursor[:1], 0, self.seen + 1)
         sound.within("cursor", self._cursor, -1, sound.FAR)
-        sound.require(self.buffered <= self.options.buffer, "the buffer is longer")
+        ring = len(self._recent.arrays.time)
+        sound.require(self.buffered <= ring, "the buffer is longer")
         sound.moments("times", np.array([self._time, self.seen]))
         heaps, sizes = self._order
         sound.length("heap sizes", sizes, of=2)

@@ -19,9 +19,11 @@ from crestline.core.sentinels import LONG_AGO, NEVER
 from crestline.kernels.certain.band_lists import lowered, threshold_after_loss
 from crestline.kernels.certain.bands import PROBABLE, STRICT
 from crestline.kernels.certain.scoring import GIVEN, is_plain, score_of
+from crestline.kernels.certain.standing_cells import chain, raise_threshold, read_again, widen
 from crestline.kernels.certain.standing_grid import (
     cell_of,
     cover,
+    has_threshold,
     meet,
     set_floors,
     threshold_of,
@@ -35,6 +37,7 @@ from crestline.kernels.certain.standing_table import (
     BAND,
     BAND_FULL,
     BAND_LIMIT,
+    BEST,
     BORN,
     CANDIDATES,
     COVERED,
@@ -48,16 +51,19 @@ from crestline.kernels.certain.standing_table import (
     KIND,
     LENGTH,
     MARKED,
+    MORE,
     NO_FILTER,
     NUMBER,
     OLDEST,
     PLAIN,
     REPORT_FULL,
+    RING_FULL,
     ROOM,
     SAW,
     SINCE,
     SIZE,
     SKIPPED,
+    SKYBAND,
     START,
     TIMED,
     TOUCHED,
@@ -82,7 +88,7 @@ def _enter_band(
     additional: int, score: float, number: int, born: int, latest: Ints, heaps: Ints, sizes: Ints,
 ) -> bool:  # fmt: skip
     """Put a record into a band; whether the answer changed. One that is there already stays."""
-    rows = DOMINATORS + 1 if kind == STRICT else BORN + 1
+    rows = DOMINATORS + 1 if kind in (STRICT, SKYBAND) else BORN + 1
     rank = place(table, BAND, scores, ints, q, score, number)
     if rank < table[q, BAND + SIZE]:
         at = table[q, BAND + START] + rank
@@ -102,7 +108,7 @@ def _expire(
     heaps: Ints, sizes: Ints,
 ) -> bool:  # fmt: skip
     """Drop what is no longer in the window; whether the answer changed."""
-    rows = DOMINATORS + 1 if kind == STRICT else BORN + 1
+    rows = DOMINATORS + 1 if kind in (STRICT, SKYBAND) else BORN + 1
     k, start = table[q, K], table[q, BAND + START]
     changed = False
     alive_from = now - table[q, WIDTH] + 1
@@ -209,7 +215,7 @@ def take_records(
     again.
     """
     band, filter, _, filter_rows, gamma, additional, most, span = algorithm
-    queries, bands, filters, grid, buffer, order, marks = standing
+    queries, bands, filters, grid, buffer, chains, order, marks = standing
     table, values, point, weight = queries
     band_score, band_ints = bands
     filter_score, filter_ints = filters
@@ -218,9 +224,10 @@ def take_records(
     heaps, sizes = order
     arriving, times, serials, first = points
     filled, most_snapshots, room = report.filled, report.heads.shape[1], len(report.records)
-    terms, low, high, latest, floors, owner, meets = scratch
+    terms, low, high, latest, floors, owner, meets, _, _ = scratch
     floors[:] = np.nan
-    filtered = filter != NO_FILTER
+    filtered, limited = filter != NO_FILTER, has_threshold(band)
+    whole = band in (BEST, SKYBAND)
     width, ring = arriving.shape[1], len(recent_time)
     rows, newest, every = 0, LONG_AGO, False
     marks[0] = 0
@@ -244,6 +251,8 @@ def take_records(
             moment = number
         if filled[SNAPSHOTS] + len(table) > most_snapshots or filled[RECORDS] + rows > room:
             return REPORT_FULL, 0, at
+        if whole and number - cursor[HEAD] >= ring:
+            return RING_FULL, 0, at
         plain = serials[at] >= newest and is_plain(arriving, at, len(terms))
         if plain:
             cursor[PLAIN] = number
@@ -267,7 +276,14 @@ def take_records(
                     _mark(table, marks, q)
                 if table[q, KIND] == GIVEN:
                     set_floors(table, values, filter_score, q, band, filter, scratch)
-                if not filtered and values[q, BAND_LIMIT] < values[q, COVERED]:
+                if whole and table[q, MORE] == 1 and table[q, BAND + SIZE] < table[q, K]:
+                    cursor[TOUCHED] += read_again(
+                        queries, bands, grid, buffer, chains, q, band, cursor[HEAD], number, now,
+                        scratch,
+                    )  # fmt: skip
+                    note_oldest(table, band_ints, q, band, heaps, sizes)
+                    widen(queries, band_score, grid, q, low, high)
+                if not filtered and not whole and values[q, BAND_LIMIT] < values[q, COVERED]:
                     wish, _ = wish_of(table, values, band_score, filter_score, q, band, filter)
                     cover(queries, grid, q, wish, False, low, high)
         # What leaves the buffer with this arrival.
@@ -320,12 +336,14 @@ def take_records(
         reason, about = _room(table, meets, met, filtered)
         if reason != FINISHED:
             return reason, about, at
-        if filtered:
+        if filtered or whole:
             index = number % ring
             for i in range(width):
                 recent_point[index, i] = arriving[at, i]
             recent_time[index], recent_cell[index] = now, cell
             recent_serial[index] = serials[at]
+        if whole:
+            chain(buffer, chains, number)
         cursor[TOUCHED] += met
         for i in range(met):
             q = meets[i]
@@ -336,7 +354,7 @@ def take_records(
             )
             k = table[q, K]
             if not filtered:
-                if band == PROBABLE and score < values[q, BAND_LIMIT]:
+                if limited and score < values[q, BAND_LIMIT]:
                     continue
             else:
                 full = table[q, FILTER + SIZE] >= k
@@ -370,6 +388,8 @@ def take_records(
             first_time = values[q, COVERED] == -np.inf and wish > -np.inf
             if first_time or (best < np.inf and values[q, COVERED] < wish - 0.5 * (best - wish)):
                 cover(queries, grid, q, wish, True, low, high)
+                if band == SKYBAND:
+                    raise_threshold(table, values, band_score, q, wish)
                 if filtered:
                     forget_uncovered(
                         table, values, filter_score, filter_ints, q, filter, entered, recent_cell,

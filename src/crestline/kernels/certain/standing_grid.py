@@ -22,6 +22,7 @@ from crestline.kernels.certain.scoring import (
 from crestline.kernels.certain.standing_table import (
     BAND,
     BAND_LIMIT,
+    BEST,
     COVERED,
     FILTER,
     FILTER_LIMIT,
@@ -29,6 +30,7 @@ from crestline.kernels.certain.standing_table import (
     LENGTH,
     NO_FILTER,
     SIZE,
+    SKYBAND,
     START,
     Grid,
     K,
@@ -40,7 +42,7 @@ from crestline.types import Bools, Floats, Ints
 
 
 @kernel
-def _slice_of(edges: Floats, dimension: int, x: float) -> int:
+def slice_of(edges: Floats, dimension: int, x: float) -> int:
     low, high = 0, edges.shape[1]
     while low < high:
         middle = (low + high) >> 1
@@ -55,7 +57,7 @@ def _slice_of(edges: Floats, dimension: int, x: float) -> int:
 def cell_of(edges: Floats, points: Floats, row: int) -> int:
     cell = 0
     for i in range(len(edges)):
-        cell = cell * (edges.shape[1] + 1) + _slice_of(edges, i, points[row, i])
+        cell = cell * (edges.shape[1] + 1) + slice_of(edges, i, points[row, i])
     return cell
 
 
@@ -78,7 +80,7 @@ def _reach_of(
         return everything
     # Squares and products of small numbers vanish: a point that near may score the threshold.
     radius = (max(0.0, -threshold) + VANISHING) / factor * (1.0 + 1e-12) + VANISHING
-    return _slice_of(edges, i, point[q, i] - radius), _slice_of(edges, i, point[q, i] + radius)
+    return slice_of(edges, i, point[q, i] - radius), slice_of(edges, i, point[q, i] + radius)
 
 
 @kernel
@@ -184,13 +186,19 @@ def spare_of(k: int) -> int:
 
 
 @kernel
+def has_threshold(band: int) -> bool:
+    """Whether records below the limit of such a band are none of it."""
+    return band in (PROBABLE, BEST, SKYBAND)
+
+
+@kernel
 def threshold_of(
     table: Ints, values: Floats, filter_score: Floats, q: int, band: int, filter: int
 ) -> float:
-    """Return the score below which a record cannot matter to the query now: PA's threshold, or the
+    """Return the score below which a record cannot matter to the query now: that of the band, or the
     k-th score of the filter, which decides both times that a record is offered."""
     if filter == NO_FILTER:
-        return float(values[q, BAND_LIMIT]) if band == PROBABLE else -np.inf
+        return float(values[q, BAND_LIMIT]) if has_threshold(band) else -np.inf
     k = table[q, K]
     if table[q, FILTER + SIZE] < k:
         return -np.inf
@@ -206,7 +214,7 @@ def wish_of(
     the cells reach too far. Cells of PA and of probable filters reach further than needed, so that
     not every loss changes the grid."""
     threshold = threshold_of(table, values, filter_score, q, band, filter)
-    if threshold == -np.inf:
+    if threshold == -np.inf and band != SKYBAND:
         return threshold, np.inf
     if filter == PROBABLE:
         start, k = table[q, FILTER + START], table[q, K]
@@ -214,5 +222,10 @@ def wish_of(
         return float(filter_score[last]), float(filter_score[start])
     if filter == NO_FILTER:
         best = float(band_score[table[q, BAND + START]])
+        if band == SKYBAND:
+            last = table[q, K] + spare_of(table[q, K])
+            if table[q, BAND + SIZE] < last:
+                return -np.inf, np.inf
+            return float(band_score[table[q, BAND + START] + last - 1]), best
         return lowered(threshold, best, threshold, 0.1), best
     return threshold, np.inf

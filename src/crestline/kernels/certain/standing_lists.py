@@ -17,12 +17,15 @@ from crestline.kernels.certain.bands import PROBABLE, RELAXED, STRICT
 from crestline.kernels.certain.standing_table import (
     BAND,
     BAND_LIMIT,
+    BEST,
     BORN,
     DOMINATORS,
     FILTER,
     FILTER_LIMIT,
+    MORE,
     NUMBER,
     SIZE,
+    SKYBAND,
     START,
     K,
 )  # fmt: skip
@@ -135,8 +138,13 @@ def tidy(
     """After a record was put at ``rank``: drop what this kind of list drops."""
     limit = BAND_LIMIT if of == BAND else FILTER_LIMIT
     k = table[q, K]
-    if kind == STRICT:
+    if kind in (STRICT, SKYBAND):
         _drop_dominated_by(table, of, scores, ints, q, rank)
+    elif kind == BEST:
+        table[q, of + SIZE] = min(k, table[q, of + SIZE])
+        if table[q, of + SIZE] == k:
+            table[q, MORE] = 1
+            values[q, limit] = scores[table[q, of + START] + k - 1]
     elif kind == RELAXED:
         if table[q, of + SIZE] - k >= values[q, limit]:
             _prune(table, of, scores, ints, q, rows, latest)

@@ -9,8 +9,12 @@ from typing import NamedTuple
 
 from crestline.types import Bools, Floats, Ints
 
-#: Why ``take_records`` returned: all taken, or no room in a band, a filter or the report.
-FINISHED, BAND_FULL, FILTER_FULL, REPORT_FULL = range(4)
+#: Why ``take_records`` returned: all taken, or no room in a band, a filter, the report or the ring.
+FINISHED, BAND_FULL, FILTER_FULL, REPORT_FULL, RING_FULL = range(5)
+#: Kinds of bands beside those of ``kernels.certain.bands``: the k best (CPM), and the skyband of
+#: what reaches a threshold (SNN). Where they run short they are read again from the cells, which
+#: hold the whole window.
+BEST, SKYBAND = 3, 4
 #: The kind of a filter that is not there.
 NO_FILTER = -1
 
@@ -19,15 +23,16 @@ NO_FILTER = -1
 #: is such a query, what it computes, and whether every record brings a report.
 K, WIDTH, TIMED, CANDIDATES, SINCE, OLDEST, ACTIVE, KIND, EVERY = range(9)
 #: How many records the query has no score for, the last one of them, the last one that it saw where
-#: some query did not, and whether its answer has changed since its last report. Then the two
-#: lists, of which each has START, ROOM and SIZE.
-SKIPPED, HIDDEN, SAW, MARKED, BAND = range(9, 14)
+#: some query did not, whether its answer has changed since its last report, and whether the cells
+#: may have more for a band that is read from them. Then the two lists, of which each has START,
+#: ROOM and SIZE.
+SKIPPED, HIDDEN, SAW, MARKED, MORE, BAND = range(9, 15)
 START, ROOM, SIZE = range(3)
 FILTER = BAND + 3
 COLUMNS = FILTER + 3
 #: Columns of ``Queries.values``: what the cells are good for, the length of the vector (or the
 #: column of a score that is given), and of the lists the candidates that set off the next pruning
-#: (relaxed) or the threshold (probable).
+#: (relaxed) or the threshold (probable, BEST and SKYBAND).
 COVERED, LENGTH, BAND_LIMIT, FILTER_LIMIT = range(4)
 VALUES = 4
 #: Rows of a list's integers: numbers in the stream, births (number or time; bands only) and
@@ -94,6 +99,20 @@ class Buffer(NamedTuple):
     serial: Ints
 
 
+class Chains(NamedTuple):
+    """The records of each cell, for bands that are read from the cells: ``newest[c]`` is the last
+    record of cell c, ``older[n % ring]`` the one before record n in its cell. A chain ends where
+    numbers fall below that of the first record in the ring, so nothing is taken out of it.
+
+    All points lie between ``extent[0]`` and ``extent[1]``: outer cells are open, but hold no more
+    than that. Other algorithms have empty chains.
+    """
+
+    newest: Ints
+    older: Ints
+    extent: Floats
+
+
 class TimeOrder(NamedTuple):
     """The next expiries: a heap for the queries that count records, and one for those on time."""
 
@@ -109,6 +128,7 @@ class Standing(NamedTuple):
     filter: Lists
     grid: Grid
     buffer: Buffer
+    chains: Chains
     order: TimeOrder
     #: The queries whose answer has changed: ``marks[1 : 1 + marks[0]]``.
     marks: Ints
@@ -140,3 +160,6 @@ class Scratch(NamedTuple):
     owner: Ints
     #: The queries that meet a record.
     meets: Ints
+    #: Cells to be read, and the best score that each can hold: a heap.
+    bounds: Floats
+    cells: Ints
