@@ -122,8 +122,9 @@ class QueryGrid:
         sound.require((inside | nowhere).all(), "queries reach outside the grid")
 
 
-def suitable_resolution(share: float, dimensions: int) -> int:
-    """Return the number of cells by dimension for queries whose balls hold this share of the space.
+def suitable_resolution(share: float, dimensions: int, most: int = MOST_CELLS) -> int:
+    """Return the number of cells by dimension for queries whose balls hold this share of the space;
+    there are at most so many cells.
 
     >>> [suitable_resolution(0.02, dimensions) for dimensions in (2, 4, 6)]
     [13, 4, 1]
@@ -131,7 +132,7 @@ def suitable_resolution(share: float, dimensions: int) -> int:
     ball = pi ** (dimensions / 2) / gamma(dimensions / 2 + 1)
     radius = (min(1.0, share) / ball) ** (1 / dimensions)
     cells = max(1, round(1 / radius))
-    while cells > 1 and cells**dimensions > MOST_CELLS:
+    while cells > 1 and cells**dimensions > most:
         cells -= 1
     reached = min(1.0, 2 * radius + 1 / cells) ** dimensions
     return cells if reached < 0.5 else 1

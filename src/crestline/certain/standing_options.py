@@ -52,6 +52,10 @@ ALGORITHMS = {
     "SNN": (SKYBAND, NO_FILTER),
 }
 
+#: Cells that bands are read from, at most. Measured with 400 queries for the nearest of 6,000
+#: points: 16,384 cells take from half to as much time again.
+_MOST_READ = 4096
+
 
 @dataclass(frozen=True, slots=True)
 class StandingOptions:
@@ -152,7 +156,8 @@ class StandingOptions:
         if PROBABLE not in (self.band, self.filter):
             return 0
         n = self.buffer if self.filtered else (LARGE_WINDOW if timed else window)
-        return candidate_limit(k, n, self.error)
+        limit = candidate_limit(k, n, self.error)
+        return limit if self.band == PROBABLE else min(limit, 2 * spare_of(k))
 
     def first_limits(self, k: int) -> tuple[float, float]:
         """The limits of empty lists: a threshold (probable), or a size at which to prune."""
@@ -179,7 +184,8 @@ class StandingOptions:
         else:
             inside = float((active[:, K] + active[:, CANDIDATES]).mean())
             among = max(1, int(active[:, WIDTH].mean()))
-        wanted = suitable_resolution(inside / among, self.dimensions)
+        most = _MOST_READ if self.whole else MOST_CELLS
+        wanted = suitable_resolution(inside / among, self.dimensions, most)
         near = now / 2 < wanted < 2 * now and len(active) > 1
         return now if near else wanted
 

@@ -17,7 +17,6 @@ from crestline.core.sentinels import NOWHERE
 from crestline.kernels.certain.band_lists import lowered
 from crestline.kernels.certain.scoring import WEIGHTED_SUM, best_in_box, score_of
 from crestline.kernels.certain.standing_grid import cover, slice_of
-from crestline.kernels.certain.standing_lists import place, put
 from crestline.kernels.certain.standing_sight import position
 from crestline.kernels.certain.standing_table import (
     ACTIVE,
@@ -149,23 +148,72 @@ def _pop(bounds: Floats, cells: Ints, size: int) -> None:
 
 
 @kernel
+def _sink(
+    scores: Floats, ints: Ints, start: int, size: int, hole: int, score: float, record: int,
+    born: int,
+) -> None:  # fmt: skip
+    """Put a record in at a place of a heap of records, of which the worst comes first, or behind
+    it."""
+    while True:
+        child = 2 * hole + 1
+        if child >= size:
+            break
+        at = start + child
+        if child + 1 < size and (
+            scores[at + 1] < scores[at]
+            or (scores[at + 1] == scores[at] and ints[NUMBER, at + 1] < ints[NUMBER, at])
+        ):
+            at += 1
+        if scores[at] > score or (scores[at] == score and ints[NUMBER, at] > record):
+            break
+        scores[start + hole] = scores[at]
+        ints[NUMBER, start + hole], ints[BORN, start + hole] = ints[NUMBER, at], ints[BORN, at]
+        hole = at - start
+    at = start + hole
+    scores[at], ints[NUMBER, at], ints[BORN, at] = score, record, born
+
+
+@kernel
+def _heap(scores: Floats, ints: Ints, start: int, size: int) -> None:
+    """Make a heap of the records of a list."""
+    for hole in range(size // 2 - 1, -1, -1):
+        at = start + hole
+        _sink(scores, ints, start, size, hole, scores[at], ints[NUMBER, at], ints[BORN, at])
+
+
+@kernel
+def _sort(scores: Floats, ints: Ints, start: int, size: int) -> None:
+    """Sort a heap of records, best first."""
+    for left in range(size - 1, 0, -1):
+        last = start + left
+        score, record, born = scores[last], ints[NUMBER, last], ints[BORN, last]
+        scores[last] = scores[start]
+        ints[NUMBER, last], ints[BORN, last] = ints[NUMBER, start], ints[BORN, start]
+        _sink(scores, ints, start, left, 0, score, record, born)
+
+
+@kernel
 def _read_cell(
-    queries: Queries, band: Lists, buffer: Buffer, chains: Chains, q: int, rows: int, cell: int,
-    first: int, number: int, now: int, terms: Floats,
+    queries: Queries, band: Lists, buffer: Buffer, chains: Chains, q: int, cell: int, first: int,
+    number: int, now: int, terms: Floats,
 ) -> int:  # fmt: skip
     """Let the k best so far take in the records of a cell that are in the query's window; return
-    how many were looked at."""
+    how many were looked at. Once there are k, they are a heap."""
     table, values, point, weight = queries
     scores, ints = band
+    # Once, and not in the loop: numba counts references when an array is taken out of a tuple.
+    points, times, _, serials = buffer
+    older = chains.older
     k, kind, width, timed = table[q, K], table[q, KIND], table[q, WIDTH], table[q, TIMED]
-    start, ring = table[q, BAND + START], len(buffer.time)
-    skipped, hidden = table[q, SKIPPED], table[q, HIDDEN]
+    start, ring = table[q, BAND + START], len(times)
+    skipped, hidden, since = table[q, SKIPPED], table[q, HIDDEN], table[q, SINCE]
+    length = values[q, LENGTH]
     looked = 0
     record = chains.newest[cell]
     while record >= first:
         index = record % ring
         if timed:
-            born = buffer.time[index]
+            born = times[index]
             alive = born > now - width
         else:
             born = record - skipped
@@ -175,19 +223,22 @@ def _read_cell(
         if not alive:
             break  # those before it are older
         looked += 1
-        if buffer.serial[index] >= table[q, SINCE]:
-            score = score_of(kind, point, weight, values[q, LENGTH], q, buffer.point, index, terms)
+        if serials[index] >= since:
+            score = score_of(kind, point, weight, length, q, points, index, terms)
             size = table[q, BAND + SIZE]
-            last = start + size - 1
-            if score == score and (
-                size < k or score > scores[last]
-                or (score == scores[last] and record > ints[NUMBER, last])
-            ):  # fmt: skip
-                if size == k:
-                    table[q, BAND + SIZE] -= 1
-                rank = place(table, BAND, scores, ints, q, score, record)
-                put(table, BAND, scores, ints, q, rank, score, record, born, rows)
-        record = chains.older[index]
+            if score != score:
+                pass
+            elif size < k:
+                at = start + size
+                scores[at], ints[NUMBER, at], ints[BORN, at] = score, record, born
+                table[q, BAND + SIZE] = size + 1
+                if size + 1 == k:
+                    _heap(scores, ints, start, k)
+            elif score > scores[start] or (
+                score == scores[start] and record > ints[NUMBER, start]
+            ):
+                _sink(scores, ints, start, k, 0, score, record, born)
+        record = older[index]
     return looked
 
 
@@ -206,7 +257,6 @@ def read_again(
     bounds, cells = scratch.bounds, scratch.cells
     edges, dimensions = grid.edges, len(low)
     slices, k, start = edges.shape[1] + 1, table[q, K], table[q, BAND + START]
-    rows = DOMINATORS + 1 if kind == SKYBAND else BORN + 1
     table[q, BAND + SIZE] = 0
     begin, at = np.empty(dimensions, np.int64), np.empty(dimensions, np.int64)
     cell = 0
@@ -219,15 +269,12 @@ def read_again(
     bounds[0], cells[0] = np.inf, cell
     waiting, looked = 1, 0
     while waiting > 0:
-        size = table[q, BAND + SIZE]
-        if size == k and bounds[0] < scores[start + size - 1]:
+        if table[q, BAND + SIZE] == k and bounds[0] < scores[start]:
             break
         cell = cells[0]
         waiting -= 1
         _pop(bounds, cells, waiting)
-        looked += _read_cell(
-            queries, band, buffer, chains, q, rows, cell, first, number, now, terms
-        )
+        looked += _read_cell(queries, band, buffer, chains, q, cell, first, number, now, terms)
         _sides(grid, chains.extent, cell, low, high, at)
         stride = 1
         for i in range(dimensions - 1, -1, -1):
@@ -248,10 +295,14 @@ def read_again(
             if at[i] != begin[i]:
                 break  # dimensions before this one are left to the cells on the way here
     size = table[q, BAND + SIZE]
+    if size < k:
+        _heap(scores, ints, start, size)
+    _sort(scores, ints, start, size)
     values[q, BAND_LIMIT] = scores[start + size - 1] if size == k else -np.inf
     table[q, MORE] = size == k
     if kind == SKYBAND:
         for i in range(start, start + size):
+            ints[DOMINATORS, i] = 0
             for j in range(start, i):
                 ints[DOMINATORS, i] += ints[NUMBER, j] > ints[NUMBER, i]
     return looked
