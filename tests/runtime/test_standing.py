@@ -91,6 +91,24 @@ def texts(rng: np.random.Generator, timed: bool, most: int = 6) -> dict[str, str
     return written
 
 
+def from_cells(rng: np.random.Generator, timed: bool) -> dict[str, str]:
+    """Queries that can share one grid of records, of windows of any length, and some others."""
+    kind, using = int(rng.choice([0, 0, 3, 4])), str(rng.choice(["CPM", "SNN"]))
+    common = rng.choice(["", "WHERE g > 0"])
+    written = {}
+    for i in range(int(rng.integers(2, 6))):
+        window = (
+            f"RANGE {rng.integers(1, 40)} SECONDS ON ts" if timed else f"ROWS {rng.integers(1, 40)}"
+        )
+        written[f"q{i}"] = (
+            f"CREATE QUERY q{i} AS SELECT TOP {rng.integers(1, 6)} id, x FROM s [{window}]"
+            f" {common if rng.random() < 0.8 else 'WHERE x > 0.5'}"
+            f" ORDER BY {ranking(rng, kind if rng.random() < 0.9 else 1)}"
+            f" EMIT {rng.choice(EMITS)} USING {using}"
+        )
+    return written
+
+
 def rejected(table: pa.Table) -> set[tuple[int, str]]:
     return set(zip(table["row"].to_pylist(), table["reason"].to_pylist(), strict=True))
 
@@ -101,7 +119,7 @@ def test_each_query_gives_what_it_gives_alone(seed: int, tier: str) -> None:
     rng = np.random.default_rng(seed)
     timed = bool(rng.integers(2))
     table = stream(rng, int(rng.integers(1, 90)), shuffled=timed and rng.random() < 0.3)
-    queries = texts(rng, timed)
+    queries = texts(rng, timed) if rng.random() < 0.6 else from_cells(rng, timed)
     with in_tier(tier):
         results = crestline.run(";\n".join(queries.values()), {"s": table})
         alone = {name: crestline.run(text, {"s": table}) for name, text in queries.items()}
@@ -118,7 +136,7 @@ def test_sessions_with_queries_that_come_and_go(seed: int) -> None:
     rng = np.random.default_rng(seed)
     timed = bool(rng.integers(2))
     table = stream(rng, int(rng.integers(2, 80)))
-    coming = texts(rng, timed, 5)
+    coming = texts(rng, timed, 5) if rng.random() < 0.6 else from_cells(rng, timed)
     names = list(coming)
     begun = names[: int(rng.integers(1, len(names) + 1))]
     session = crestline.open(";\n".join(coming[name] for name in begun), engine="local")
@@ -221,6 +239,48 @@ def test_queries_of_one_text_share_one_structure() -> None:
     )
     assert apart.by_query["q0"].sharing == 1
     assert [results.of(f"q{i}") for i in range(5)] == [apart.of(f"q{i}") for i in range(5)]
+
+
+@pytest.mark.parametrize("using", ["CPM", "SNN"])
+def test_queries_that_ask_for_it_share_one_grid_of_records(using: str) -> None:
+    """Windows may be of any length; the shortest here is shorter than a buffer could be."""
+    queries = {
+        f"q{i}": NEAR.format(f"q{i}", rows, i / 10) + f" USING {using}"
+        for i, rows in enumerate((3, 40, 400))
+    }
+    session = crestline.open(";".join(queries.values()), engine="local")
+    alone = {name: crestline.open(text, engine="local") for name, text in queries.items()}
+    for batch in (points(101)[:30], points(101)[30:]):
+        told = session.push(batch)
+        for name, each in alone.items():
+            mine = told.filter(pc.equal(told["query"], name)).to_pylist()
+            assert mine == each.push(batch).to_pylist(), name
+    assert session.by_query["q0"].sharing == 3
+    (operator,) = standing_in(session)
+    assert operator.queries.options.algorithm == using
+
+
+@pytest.mark.parametrize(
+    ("change", "shares"),
+    [
+        (("TOP 2", "TOP 9"), True),
+        (("ROWS 50", "ROWS 5000"), True),
+        (("DISTANCE((x, y), (0.1, 0))", "3 * x - y"), True),
+        (("DISTANCE((x, y), (0.1, 0))", "x * y"), False),
+        (("DISTANCE((x, y), (0.1, 0))", "HAVERSINE(x, y, 1, 1)"), False),
+        (("FROM s [ROWS 50]", "FROM s [ROWS 50] WHERE x > 0.2"), False),
+        (("USING SNN", "USING CPM"), False),
+        (("USING SNN", "USING SNN (attributes => FALSE)"), False),
+        (("USING SNN", "USING RAPF"), False),
+        (("USING SNN", ""), False),
+    ],
+)
+def test_what_shares_one_grid_of_records(change: tuple[str, str], shares: bool) -> None:
+    first, second = (NEAR.format(name, 50, x) + " USING SNN" for name, x in (("a", 0), ("b", 0.1)))
+    text = f"{first};{second.replace(*change)}"
+    results = crestline.run(text, {"s": points(60)})
+    assert results.by_query["a"].sharing == (2 if shares else 1)
+    assert ("shared by  a, b" in str(crestline.explain(text))) == shares
 
 
 def test_a_query_that_comes_joins_the_structure_and_leaves_it() -> None:

@@ -74,9 +74,12 @@ class StandingTopK(Reporting):
     #: Results are due at every arrival.
     agenda = None
 
-    def __init__(self, specs: Sequence[StandingSpec], *, dimensions: int, buffer: int) -> None:
+    def __init__(
+        self, specs: Sequence[StandingSpec], *, dimensions: int, buffer: int,
+        algorithm: str = "RAPF",
+    ) -> None:  # fmt: skip
         super().__init__()
-        self.queries = StandingQueries(dimensions, buffer=buffer)
+        self.queries = StandingQueries(dimensions, buffer=buffer, algorithm=algorithm)
         self.timed = specs[0].timed
         #: How many records have come, and up to which time they have counted.
         self.seen, self._closed = 0, LONG_AGO

@@ -52,9 +52,11 @@ ALGORITHMS = {
     "SNN": (SKYBAND, NO_FILTER),
 }
 
+#: The algorithms whose bands are read from the cells.
+FROM_CELLS = ("CPM", "SNN")
 #: Cells that bands are read from, at most. Measured with 400 queries for the nearest of 6,000
 #: points: 16,384 cells take from half to as much time again.
-_MOST_READ = 4096
+MOST_READ = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,10 +186,10 @@ class StandingOptions:
         else:
             inside = float((active[:, K] + active[:, CANDIDATES]).mean())
             among = max(1, int(active[:, WIDTH].mean()))
-        most = _MOST_READ if self.whole else MOST_CELLS
+        most = MOST_READ if self.whole else MOST_CELLS
         wanted = suitable_resolution(inside / among, self.dimensions, most)
         near = now / 2 < wanted < 2 * now and len(active) > 1
         return now if near else wanted
 
 
-__all__ = ["ALGORITHMS", "StandingOptions"]
+__all__ = ["ALGORITHMS", "FROM_CELLS", "MOST_READ", "StandingOptions"]

@@ -168,8 +168,9 @@ def _standing_block(standing: StandingPlan, names: list[str]) -> Block:
     if computed:
         which = "all" if computed == len(names) else f"{computed:,} of {len(names):,}"
         lines.append(("", f"scores of {which} are computed with each record, outside of the grid"))
+    held = "the longest window" if standing.reads_cells else "the buffer"
     lines.append(
-        ("kept", f"the buffer once, and about {standing.references:,.0f} references to records"
+        ("kept", f"{held} once, and about {standing.references:,.0f} references to records"
                  " (scores in random order)")
     )  # fmt: skip
     lines.append(("on Spark", "each query has a structure of its own"))
@@ -177,6 +178,12 @@ def _standing_block(standing: StandingPlan, names: list[str]) -> Block:
 
 
 def _standing_text(standing: StandingPlan) -> str:
+    if standing.reads_cells:
+        answer = "the k best" if standing.algorithm == "CPM" else "a skyband"
+        return (
+            "one grid of all records of the longest window and one order of expiry;"
+            f" {answer} of each query, read again from the cells where it runs short"
+        )
     return (
         f"one buffer of the last {standing.buffer:,} records and one order of expiry; a filter and"
         " a list of candidates for each query"

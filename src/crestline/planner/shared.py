@@ -21,6 +21,7 @@ from math import gcd
 from typing import Any
 
 from crestline.certain.shared import SharedTopK
+from crestline.certain.standing_options import FROM_CELLS
 from crestline.core import sound
 from crestline.core.display import cell
 from crestline.core.errors import PlanError
@@ -260,7 +261,8 @@ class Standing:
 
     def key(self, name: str, query: Query) -> Hashable | None:
         """The key of a query; see ``standing_key``."""
-        return None if name in self.exact else standing_key(query, none_late=self.none_late)
+        alone = name in self.exact or (query.using is not None and name in self.computed)
+        return None if alone else standing_key(query, none_late=self.none_late)
 
     def groups(self, queries: Mapping[str, Query]) -> list[dict[str, Query]]:
         """The queries that may stand together; others are left out."""
@@ -300,6 +302,11 @@ def sharing_key(query: Query) -> Hashable | None:
 def why_alone(query: Query) -> str | None:
     """Why a query shares a structure with no other; None if it may."""
     if query.frequency is None and query.using is not None:
+        if query.using in FROM_CELLS:
+            return (
+                f"USING {query.using} shares a grid at every arrival, for distances and weighted sums"
+                " of the same columns with the same WHERE"
+            )
         return f"USING {query.using.upper()} asks for a structure of its own"
     if query.approximate:
         return "APPROXIMATE is answered by a structure of its own"

@@ -5,6 +5,9 @@ differ: by a point, by weights, or altogether. A *placed* query ranks records by
 the grid of ``certain.standing`` finds it from there. Scores of all others are computed with each
 record. They take no part in the grid and share the rest.
 
+Queries ``USING CPM`` or ``USING SNN`` share one grid of records, if they are placed, by a distance or
+a weighted sum, and have the same ``WHERE``. Others with these names run alone.
+
 ``WHERE`` may differ too. A query that has one of its own sees the records that pass it: no other
 record has a score for it. Where records can be late, queries on time share only with those of the
 same ``WHERE``, since a record that one of them does not see would move the watermark of all.
@@ -33,6 +36,7 @@ from crestline.certain.preferences import (
     WeightedSum,
 )
 from crestline.certain.query_grid import suitable_resolution
+from crestline.certain.standing_options import FROM_CELLS, MOST_READ
 from crestline.certain.standing_operator import StandingSpec, StandingTopK
 from crestline.core import sound
 from crestline.core.display import cell
@@ -113,7 +117,19 @@ class StandingPlan:
         window: Window = RowsWindow(longest, 1)
         if some.window.on is not None:
             window = RangeWindow(longest, None, some.window.on)
-        return replace(some, k=most, window=window, where=self.where, name=None)
+        return replace(
+            some, k=most, window=window, where=self.where, name=None, using=None, options=()
+        )
+
+    @property
+    def algorithm(self) -> str:
+        """The algorithm that all queries share."""
+        return next(iter(self.queries.values())).using or "RAPF"
+
+    @property
+    def reads_cells(self) -> bool:
+        """Whether answers are read from cells that hold the longest window."""
+        return self.algorithm in FROM_CELLS
 
     @property
     def _counts(self) -> bool:
@@ -136,7 +152,9 @@ class StandingPlan:
         """Make a fresh operator."""
         assert not shard, "queries with COMBINE share with none"
         specs = [self.spec(name) for name in self.queries]
-        return StandingTopK(specs, dimensions=len(self.columns), buffer=self.buffer)
+        return StandingTopK(
+            specs, dimensions=len(self.columns), buffer=self.buffer, algorithm=self.algorithm
+        )
 
     def save_operator(self, operator: Operator) -> dict[str, Any]:
         return operator.state()
@@ -144,7 +162,8 @@ class StandingPlan:
     def restore_operator(self, state: dict[str, Any], *, shard: bool = False) -> StandingTopK:
         sound.like(state, self.make_operator(shard=shard).state() | {"standing": {}, "pending": {}})
         operator = StandingTopK.from_state(state)
-        same = operator.queries.dimensions == len(self.columns)
+        options = operator.queries.options
+        same = (options.dimensions, options.algorithm) == (len(self.columns), self.algorithm)
         same = same and sorted(operator.queries.numbers) == sorted(self.numbers.values())
         specs = {number: self.spec(name) for name, number in self.numbers.items()}
         same = same and all(operator.stands_for(number, spec) for number, spec in specs.items())
@@ -166,6 +185,8 @@ class StandingPlan:
         assert isinstance(operator, StandingTopK)
         if self.where is not None and query.where != self.where:
             return False
+        if self.reads_cells:
+            return True
         if self._counts:
             return 2 * operator.queries.options.buffer - 1 <= _width(query)
         return _SPREAD * _width(query) >= min(map(_width, self.queries.values()))
@@ -194,6 +215,10 @@ class StandingPlan:
         placed = [query for name, query in self.queries.items() if name not in self.computed]
         if not placed:
             return 1
+        if self.reads_cells:
+            widths = [_width(query) if self._counts else MOST_READ for query in placed]
+            share = sum(query.k for query in placed) / sum(widths)
+            return suitable_resolution(share, len(self.columns), MOST_READ)
         inside = [query.k + spare_of(query.k) / 2 for query in placed]
         return suitable_resolution(sum(inside) / len(inside) / self.buffer, len(self.columns))
 
@@ -201,6 +226,9 @@ class StandingPlan:
     def references(self) -> float:
         """References to records in the bands of all queries, if scores come in random order; on
         time, as if a window held as many records as the buffer does twice."""
+        if self.reads_cells:
+            spare = 1 if self.algorithm == "SNN" else 0
+            return sum(q.k + spare * spare_of(q.k) for q in self.queries.values())
         widths = [
             _width(query) if self._counts else 2 * self.buffer for query in self.queries.values()
         ]
@@ -244,7 +272,7 @@ def standing_kind(query: Query) -> Hashable | None:
     """
     window = query.window
     if (
-        query.using is not None or query.approximate or query.frequency is not None
+        not _can_share(query) or query.approximate or query.frequency is not None
         or query.combine is not None or query.probability is not None or query.late == "REVISE"
         or query.partition_by or len(query.order_by) > 1 or not reports_every_arrival(window)
         or width_of(window) is None or (counts_rows(window) and window.on is not None)
@@ -252,8 +280,18 @@ def standing_kind(query: Query) -> Hashable | None:
         return None
     return (
         query.stream.casefold(), query.select, query.star, query.key, window.on, query.lateness,
-        counts_rows(window),
+        counts_rows(window), query.using,
     )  # fmt: skip
+
+
+def _can_share(query: Query) -> bool:
+    """Whether its algorithm is one that answers many queries at once."""
+    if query.using is None:
+        return True
+    if query.using not in FROM_CELLS or not dict(query.options).get("attributes", True):
+        return False
+    place = place_of(query)
+    return place is not None and place.kind != "HAVERSINE"
 
 
 def standing_key(query: Query, *, none_late: bool = False) -> Hashable | None:
@@ -266,6 +304,8 @@ def standing_key(query: Query, *, none_late: bool = False) -> Hashable | None:
     space = (
         None if place is None else ("earth" if place.kind == "HAVERSINE" else "", _columns(place))
     )
+    if query.using is not None:
+        return (kind, space, query.where)  # all of them are placed
     if counts_rows(query.window) or (none_late and query.lateness is None):
         return (kind, space)
     # A record without a score does not move the watermark of a query alone.
@@ -273,7 +313,10 @@ def standing_key(query: Query, *, none_late: bool = False) -> Hashable | None:
 
 
 def grouped(queries: Mapping[str, Query]) -> list[dict[str, Query]]:
-    """Queries with one ``standing_key`` in groups whose windows are alike enough for one buffer."""
+    """Queries with one ``standing_key`` in groups whose windows are alike enough for one buffer;
+    where cells hold the whole window, they may differ."""
+    if next(iter(queries.values())).using is not None:
+        return [dict(queries)]
     groups: list[dict[str, Query]] = []
     least = 0
     for name in sorted(queries, key=lambda name: _reach(queries[name])):
