@@ -30,12 +30,15 @@ _FURTHER = 500_000
 _BUFFER = 2_000
 #: What RAPF is compared with, with the grid.
 STRICT_FILTERS = ("RASF", "SASF")
+#: They read answers from cells that hold the window.
+FROM_CELLS = ("CPM", "SNN")
 
 
 def standing(
     numbers: Sequence[int], records: int, window: int, k: int, turns: int, say: Say
 ) -> list[dict[str, Any]]:
-    """`crestline.run` of so many queries in one text: sharing one structure, and each alone."""
+    """`crestline.run` of so many queries in one text: sharing one structure, each alone and, if
+    they have places, sharing one grid of records."""
     import crestline
 
     rng = np.random.default_rng(2)
@@ -43,7 +46,7 @@ def standing(
     stream = {"s": pa.table({"id": np.arange(records), "x": x, "y": y})}
     cells = []
     for ranking in _RANKINGS.values():  # compile
-        for using in ("", " USING RAPF"):
+        for using in ("", *(f" USING {name}" for name in ("RAPF", *FROM_CELLS))):
             crestline.run(_text(2, k, window, ranking, using), stream)
     for kind, ranking in _RANKINGS.items():
         for number in numbers:
@@ -51,6 +54,9 @@ def standing(
                 name: _text(number, k, window, ranking, using)
                 for name, using in (("shared", ""), ("alone", " USING RAPF"))
             }
+            if kind != "expressions":
+                for name in FROM_CELLS:
+                    texts[name] = _text(number, k, window, ranking, f" USING {name}")
             say(f"{number} standing queries by {kind}")
             best: dict[str, float] = {}
             rows = {}
@@ -65,7 +71,7 @@ def standing(
                 {
                     "kind": kind, "queries": number, "records": records, "window": window,
                     "seconds": best, "ratio": best["alone"] / best["shared"],
-                    "agrees": rows["shared"] == rows["alone"],
+                    "agrees": all(each == rows["alone"] for each in rows.values()),
                     "changes": sum(map(len, rows["shared"])),
                 }
             )  # fmt: skip
@@ -82,18 +88,18 @@ def _text(number: int, k: int, window: int, ranking: str, using: str) -> str:
 
 
 def by_filter(queries: int, n: int, k: int, seconds: float, turns: int) -> dict[str, Any]:
-    """Nearest-neighbour queries on points in a square: RAPF with the grid and without, and
-    algorithms with a strict filter, with the grid."""
+    """Nearest-neighbour queries on points in a square: RAPF with the grid and without, and, with
+    the grid, algorithms with a strict filter and those that read cells."""
     from crestline.certain.standing import Distance, StandingQueries
 
     rng = np.random.default_rng(2)
     places, points = rng.random((queries, 2)), rng.random((n + _FURTHER, 2))
     runs = {}
     told: dict[str, dict[int, Changes]] = {}
-    for name in ("with", "without", *STRICT_FILTERS):
+    for name in ("with", "without", *STRICT_FILTERS, *FROM_CELLS):
         runs[name] = StandingQueries(
             dimensions=2,
-            algorithm=name if name in STRICT_FILTERS else "RAPF",
+            algorithm="RAPF" if name in ("with", "without") else name,
             resolution=1 if name == "without" else None,
             buffer=min(_BUFFER, (n + 1) // 2),
         )
@@ -130,7 +136,8 @@ def by_filter(queries: int, n: int, k: int, seconds: float, turns: int) -> dict[
         "touched": {name: run.touched / at[name] for name, run in runs.items()},
         "kept": runs["with"].candidates,
         "buffered": runs["with"].buffered,
+        "whole": runs["SNN"].buffered,
     }
 
 
-__all__ = ["STRICT_FILTERS", "Changes", "by_filter", "standing"]
+__all__ = ["FROM_CELLS", "STRICT_FILTERS", "Changes", "by_filter", "standing"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from benchmarks import arrivals_grids
+from benchmarks.arrivals_standing import FROM_CELLS
 from benchmarks.measure import columns, goal_lines, machine_line, short
 
 
@@ -133,12 +134,14 @@ def _growth(what: str, cells: list[dict[str, Any]]) -> str:
 
 
 def _standing(cells: list[dict[str, Any]]) -> str:
-    rows = [["scores differ by", "queries", "one structure", "each alone", "ratio"]]
+    from_cells = [name for name in FROM_CELLS if name in cells[0]["seconds"]]
+    rows = [["scores differ by", "queries", "one structure", "each alone", "ratio", *from_cells]]
     for cell in cells:
         seconds = cell["seconds"]
         rows.append([
             cell["kind"], f"{cell['queries']:,}", f"{seconds['shared']:.3g} s",
             f"{seconds['alone']:.3g} s", f"{cell['ratio']:.3g}",
+            *(f"{seconds[name]:.3g} s" if name in seconds else "" for name in from_cells),
         ])  # fmt: skip
     wrong = sum(not cell["agrees"] for cell in cells)
     verdict = f"{wrong} cases DIFFER" if wrong else "all changes agree"
@@ -159,5 +162,6 @@ def _filters(found: dict[str, Any]) -> str:
     return (
         f"{found['queries']} standing queries for the nearest points in a square (resolution"
         f" {found['resolution']}); {found['compared']:,} answers {verdict}; {found['kept']:,}"
-        f" references and {found['buffered']:,} buffered records are kept\n" + columns(rows)
+        f" references and {found['buffered']:,} buffered records are kept, by CPM and SNN"
+        f" {found['whole']:,} records\n" + columns(rows)
     )
