@@ -301,6 +301,81 @@ def test_points_outside_the_corners_count_too() -> None:
     assert board.top(far)[0].tolist() == [0]
 
 
+@pytest.mark.parametrize("algorithm", FROM_CELLS)
+def test_a_cell_as_far_as_the_kth_is_read_too(algorithm: str) -> None:
+    """Of equal scores the later ranks first, and it may be in the cell that is read last."""
+    board = StandingQueries(1, algorithm=algorithm, resolution=4)
+    number = board.add(AttributeDistance((0.5,), (1.0,)), k=1, window=4)
+    for _ in range(7):  # SNN has no threshold before
+        board.observe(np.array([[0.5]]))
+    board.observe(np.array([[0.25], [0.75], [0.0]]))
+    assert board.top(number)[0].tolist() == [6]
+    board.observe(np.array([[0.0]]))
+    assert board.top(number)[0].tolist() == [8]
+
+
+@pytest.mark.parametrize("algorithm", FROM_CELLS)
+def test_records_without_a_score_make_a_window_reach_further_back(algorithm: str) -> None:
+    board = StandingQueries(2, algorithm=algorithm)
+    number = board.add(WeightedSum((1.0, 1.0)), k=1, window=3)
+    infinite = [np.inf, -np.inf]  # their sum is no number
+    points = [[9.0, 0.0], [5.0, 0.0], [1.0, 0.0], *[infinite] * 200, [2.0, 0.0], [3.0, 0.0]]
+    points.append([0.0, 0.0])
+    told = []
+    for at, point in enumerate(points):  # one by one, so that all that can go is let go
+        list(board.take(np.array([point]), np.zeros(1, np.int64), np.array([at])))
+        board._check()
+        told.append((*board.top(number)[0].tolist(), board.buffered))
+    assert told[202:] == [(0, 203), (1, 203), (204, 203), (204, 3)]
+
+
+@pytest.mark.parametrize("algorithm", FROM_CELLS)
+def test_cells_read_again_show_no_record_from_before_the_query(algorithm: str) -> None:
+    """On time, a record that was known before the query may count after it."""
+    board = StandingQueries(1, algorithm=algorithm)
+    late = board.add(Distance((0.0,)), k=1, window=5, timed=True, since=10)
+    points, serials = np.array([[0.1], [0.2], [0.3], [0.9]]), np.array([10, 3, 11, 12])
+    told = [
+        ids.tolist()
+        for s in board.take(points, np.array([0, 1, 2, 5]), serials)
+        for *_, ids, _ in s
+    ]
+    assert told == [[0], [2]] and board.top(late)[0].tolist() == [2]
+
+
+@pytest.mark.parametrize("algorithm", FROM_CELLS)
+def test_cells_hold_the_longest_window_and_no_more(algorithm: str) -> None:
+    board = StandingQueries(2, algorithm=algorithm)
+    points = np.random.default_rng(1).random((3_000, 2))
+    long, short = (board.add(Distance((0.5, 0.5)), k=2, window=n) for n in (700, 30))
+    board.observe(points)
+    assert board.buffered == 700
+    assert board.ids().tolist() == list(range(2_300, 3_000))
+    board.remove(long)
+    board.observe(points[:1])
+    assert board.buffered == 30
+    board.remove(short)
+    timed = board.add(Distance((0.5, 0.5)), k=2, window=9, timed=True)
+    board.observe(points[:90], np.repeat(np.arange(30), 3))
+    assert board.buffered == 27 and len(board.top(timed)[0]) == 2
+    board._check()
+
+
+def test_a_skyband_with_a_threshold_reads_cells_less_often() -> None:
+    """CPM reads them whenever one of the k best expires, SNN where fewer than k are left."""
+    rng = np.random.default_rng(4)
+    points, places = rng.random((6_000, 2)), rng.random((40, 2)).tolist()
+    met, kept = {}, {}
+    for algorithm in FROM_CELLS:
+        board = StandingQueries(2, algorithm=algorithm)
+        for place in places:
+            board.add(Distance(tuple(place)), k=9, window=2_000)
+        board.observe(points)
+        met[algorithm], kept[algorithm] = board.touched, board.candidates / len(places)
+    assert 2 * met["SNN"] < met["CPM"] < 40 * 6_000 / 5, met
+    assert kept["CPM"] == 9 < kept["SNN"] < 3 * 9, kept
+
+
 def test_a_query_sees_later_records_only() -> None:
     board = StandingQueries(1, buffer=2)
     board.observe(np.array([[0.5]]))
@@ -334,6 +409,11 @@ def test_a_place_used_again_knows_nothing_of_the_query_before() -> None:
     [
         (lambda: StandingQueries(2, algorithm="SMA"), "standing queries know"),
         (lambda: StandingQueries(-1), "dimensions 0"),
+        (lambda: StandingQueries(0, algorithm="CPM"), "CPM and SNN: 1"),
+        (
+            lambda: StandingQueries(2, algorithm="SNN").add(Cosine((1.0, 2.0)), 3, 10),
+            "order of a distance or a weighted sum, not of Cosine",
+        ),
         (lambda: StandingQueries(2, low=1, high=1), "low must lie below high"),
         (lambda: StandingQueries(8, resolution=9), "choose a lower resolution"),
         (lambda: StandingQueries(2, error=2), "error lies between"),

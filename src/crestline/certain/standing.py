@@ -13,9 +13,16 @@ and what expires next in one time order, for all queries together. A query's thr
 points can matter to it; the grid over the points' space has in each cell the queries that a point
 of the cell may reach, and only those look at a record. SA and RA have no threshold: all look.
 
+CPM/w and SNN (Mouratidis and Papadias 2007) have no buffer. The cells hold all records of the
+longest window, each in the chain of its cell. A query's band is its k best (CPM) or the skyband of
+what reaches a threshold (SNN); where it runs short it is read again from the cells, in the order of
+their distance (``kernels.certain.standing_cells``). They rank by distances and weighted sums only.
+
 **Cost** of a record: a binary search for its cell, and for each query of the cell a score and a
 comparison, once when it arrives and once when it leaves the buffer; more only for the few queries
 that it matters to. Kept: the buffer once, and for each query a band and a filter of references.
+With CPM and SNN, into its chain O(1), out of it nothing; to read a band again O(r log k + c log c)
+for r records of c cells. Kept: all records of the longest window, and references of the bands.
 
 **Resolution**: see ``certain.query_grid``. Points outside ``low`` to ``high`` belong to the outer
 cells, which are open: a grid that does not fit costs time only.
@@ -24,11 +31,18 @@ cells, which are open: a grid that does not fit costs time only.
   S1  bands and filters are sorted best first, of equal scores the later first;
   S2  a query is entered in every cell that may hold a point from its threshold on;
   S3  the time order has a note of what expires next in a band, or an earlier one;
-  S4  the records of a probable or relaxed filter are in cells that its query is entered in.
+  S4  the records of a probable or relaxed filter are in cells that its query is entered in;
+  S5  (CPM, SNN) the chains hold each record of the ring once, in its cell and the later first, and
+      no record of a chain is outside the sides of its cell;
+  S6  (SNN) the dominators of a record in a skyband are counted right, until it expires.
 
 **Deviations.** A record is offered to a band for the second time without a note whether it was
-taken the first time: the band looks. The cells of PA reach a tenth further than needed, those of a
-probabilistic filter a few records beyond its k-th (Table III), so that few losses touch the grid.
+taken the first time: the band looks. A probabilistic filter has no more candidates than twice what
+its cells reach beyond the k-th: more would be put in and taken out unread. The cells of PA, CPM and
+SNN reach a tenth further than needed, those of a probabilistic filter a few records beyond its k-th
+(Table III), so that few losses touch the grid. CPM and SNN: the next cell comes from one heap, not
+from rectangles of cells. The threshold of SNN rises when the skyband reaches far beyond its k-th
+record, and what is below it is forgotten; in the original it stays as the last reading left it.
 
 >>> import numpy as np
 >>> queries = StandingQueries(dimensions=1, low=0.0, high=10.0, buffer=1)
@@ -66,6 +80,7 @@ from crestline.kernels.certain.scoring import GIVEN
 from crestline.kernels.certain.standing import take_records
 from crestline.kernels.certain.standing_cells import link, oldest_needed
 from crestline.kernels.certain.standing_table import (
+    BAND,
     BAND_FULL,
     FINISHED,
     HEAD,
@@ -73,7 +88,10 @@ from crestline.kernels.certain.standing_table import (
     OLDEST,
     REPORT_FULL,
     RING_FULL,
+    SIZE,
     SKIPPED,
+    SKYBAND,
+    START,
     TIMED,
     WIDTH,
     K,
@@ -292,6 +310,30 @@ class StandingQueries(StandingState):
                 notes = heaps[row[TIMED], : 2 * sizes[row[TIMED]]].reshape(-1, 2)
                 due = row[OLDEST] + row[WIDTH] + (0 if row[TIMED] else row[SKIPPED])
                 assert notes[notes[:, 1] == slot, 0].min(initial=NEVER) <= due, ("S3", number)
+            if self.options.band == SKYBAND:
+                part = slice(row[BAND + START], row[BAND + START] + row[BAND + SIZE])
+                record, born, dominators = self._bands.arrays.ints[:, part]
+                clock = self._time if row[TIMED] else self.seen - 1 - row[SKIPPED]
+                counted = np.triu(record[:, None] > record, 1).sum(axis=0)
+                wrong = (dominators != counted) & (born > clock - row[WIDTH])
+                assert not wrong.any(), ("S6", number, record, dominators)
+        if self.options.whole:
+            self._check_chains()
+
+    def _check_chains(self) -> None:
+        newest, older, extent = self._chains
+        recent, first = self._recent.arrays, self.seen - self.buffered
+        chained = []
+        for cell, record in enumerate(newest.tolist()):
+            while record >= first:
+                assert recent.cell[record % len(older)] == cell, ("S5", cell, record)
+                chained.append(record)
+                earlier = int(older[record % len(older)])
+                assert earlier < record, ("S5", cell, record, earlier)
+                record = earlier
+        assert sorted(chained) == list(range(first, self.seen)), ("S5", chained)
+        points = recent.point[np.array(chained, np.int64) % len(older), : self.dimensions]
+        assert (extent[0] <= points).all() and (points <= extent[1]).all(), ("S5", extent)
 
 
 __all__ = [
