@@ -106,7 +106,7 @@ class StandingOptions:
 
     @property
     def whole(self) -> bool:
-        """Whether the cells hold the records of the longest window, and bands are read from them."""
+        """Whether cells hold the records of the longest window, and bands are read from them."""
         return self.band in (BEST, SKYBAND)
 
     def for_kernel(self, span: int) -> Algorithm:

@@ -54,12 +54,16 @@ SHARED = tuple(f"{text}; {text.replace('TOP 2', 'TOP 3')}" for text in IN_STEPS 
 #: Queries whose scores differ, with a place and without.
 STANDING = tuple(
     "; ".join(
-        f"SELECT TOP 2 id FROM s [{window}] ORDER BY {ranking} EMIT {emit}"
+        f"SELECT TOP 2 id FROM s [{window}] ORDER BY {ranking} EMIT {emit} {using}"
         for ranking in rankings
         for emit in ("SNAPSHOTS", "CHANGES")
     )
     for window in _ARRIVALS
-    for rankings in (("DISTANCE((x, p), (1, 2))", "x - p"), ("x * p", "abs(x)", "x / p", "p / x"))
+    for rankings, using in (
+        (("DISTANCE((x, p), (1, 2))", "x - p"), ""),
+        (("DISTANCE((x, p), (1, 2))", "x - p"), "USING SNN"),
+        (("x * p", "abs(x)", "x / p", "p / x"), ""),
+    )
 )
 
 __all__ = [

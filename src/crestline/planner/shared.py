@@ -304,8 +304,8 @@ def why_alone(query: Query) -> str | None:
     if query.frequency is None and query.using is not None:
         if query.using in FROM_CELLS:
             return (
-                f"USING {query.using} shares a grid at every arrival, for distances and weighted sums"
-                " of the same columns with the same WHERE"
+                f"USING {query.using} shares a grid at every arrival, for distances and weighted"
+                " sums of the same columns with the same WHERE"
             )
         return f"USING {query.using.upper()} asks for a structure of its own"
     if query.approximate:

@@ -5,8 +5,8 @@ differ: by a point, by weights, or altogether. A *placed* query ranks records by
 the grid of ``certain.standing`` finds it from there. Scores of all others are computed with each
 record. They take no part in the grid and share the rest.
 
-Queries ``USING CPM`` or ``USING SNN`` share one grid of records, if they are placed, by a distance or
-a weighted sum, and have the same ``WHERE``. Others with these names run alone.
+Queries ``USING CPM`` or ``USING SNN`` share one grid of records if they are placed, by a distance
+or a weighted sum, and have the same ``WHERE``. Others with these names run alone.
 
 ``WHERE`` may differ too. A query that has one of its own sees the records that pass it: no other
 record has a score for it. Where records can be late, queries on time share only with those of the
@@ -26,18 +26,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from crestline.certain.preferences import (
-    LARGE,
-    AttributeDistance,
-    Distance,
-    Haversine,
-    Preference,
-    WeightedDistance,
-    WeightedSum,
-)
 from crestline.certain.query_grid import suitable_resolution
-from crestline.certain.standing_options import FROM_CELLS, MOST_READ
 from crestline.certain.standing_operator import StandingSpec, StandingTopK
+from crestline.certain.standing_options import FROM_CELLS, MOST_READ
 from crestline.core import sound
 from crestline.core.display import cell
 from crestline.core.operator import Operator
@@ -45,8 +36,8 @@ from crestline.core.snapshots import Snapshots
 from crestline.core.window import RangeWindow, RowsWindow, Window, counts_rows
 from crestline.kernels.certain.standing_grid import spare_of
 from crestline.language import Expression, Query
-from crestline.language.ranking import Ranking, ranking_of
 from crestline.planner.catalogue import reports_every_arrival
+from crestline.planner.places import columns_of, place_of, preference_at
 from crestline.planner.plan import harmonic, width_of
 
 #: So many rankings share a structure: placed ones, and others. ``crestline bench arrivals``
@@ -88,7 +79,7 @@ class StandingPlan:
             for name, place in places.items()
             if place is not None and name not in computed and queries[name].where == where
         }
-        columns = next((_columns(place) for place in placed.values()), ())
+        columns = next((columns_of(place) for place in placed.values()), ())
         numbers = {name: number for number, name in enumerate(queries)}
         return cls(queries, numbers, columns, where, frozenset(queries.keys() - placed.keys()))
 
@@ -138,7 +129,7 @@ class StandingPlan:
     def spec(self, name: str) -> StandingSpec:
         """Return the spec of a query for the operator."""
         query = self.queries[name]
-        preference = None if name in self.computed else _preference(query)
+        preference = None if name in self.computed else preference_at(query)
         return StandingSpec(
             preference, query.k, _width(query), not self._counts, query.emit == "SNAPSHOTS"
         )
@@ -195,7 +186,7 @@ class StandingPlan:
         """The plan with one more query; if ``computed``, it is not placed."""
         place = place_of(query)
         placed = place is not None and query.where == self.where and not computed
-        placed = placed and place is not None and _columns(place) == self.columns
+        placed = placed and place is not None and columns_of(place) == self.columns
         return replace(
             self, queries={**self.queries, name: query}, numbers={**self.numbers, name: number},
             computed=self.computed if placed else self.computed | {name},
@@ -260,7 +251,7 @@ class StandingPlan:
             sound.require(where is None or query.where == where, "queries have another WHERE")
             if name not in computed:
                 place = place_of(query)
-                fits = place is not None and _columns(place) == plan.columns
+                fits = place is not None and columns_of(place) == plan.columns
                 sound.require(fits and query.where == where, "a query is placed elsewhere")
         return plan
 
@@ -302,7 +293,7 @@ def standing_key(query: Query, *, none_late: bool = False) -> Hashable | None:
         return None
     place = place_of(query)
     space = (
-        None if place is None else ("earth" if place.kind == "HAVERSINE" else "", _columns(place))
+        None if place is None else ("earth" if place.kind == "HAVERSINE" else "", columns_of(place))
     )
     if query.using is not None:
         return (kind, space, query.where)  # all of them are placed
@@ -344,48 +335,6 @@ def buffer_of(query: Query) -> int:
     return min(BUFFER, (_width(query) + 1) // 2) if counts_rows(query.window) else BUFFER
 
 
-def place_of(query: Query) -> Ranking | None:
-    """What a query ranks points by, if the structure computes exactly the same scores."""
-    ranking = ranking_of(query.order_by[0].expression)
-    if ranking is None or ranking.kind == "COSINE":
-        return None
-    if ranking.kind != "WEIGHTED_SUM" and query.descending:
-        return None
-    if len(set(ranking.columns)) < len(ranking.columns):
-        return None
-    if any(abs(number) > LARGE for number in (*ranking.numbers, *ranking.weights)):
-        return None
-    distance = ranking.kind in ("WEIGHTED_DISTANCE", "ATTRIBUTE_DISTANCE")
-    if distance and min(ranking.weights, default=0.0) < 0:
-        return None
-    if ranking.kind == "HAVERSINE" and abs(ranking.numbers[0]) > 90:
-        return None
-    return ranking
-
-
-def _columns(place: Ranking) -> tuple[str, ...]:
-    """The coordinates: two numbers may be added in any order, more may not."""
-    planar = place.kind != "HAVERSINE" and len(place.columns) == 2
-    return tuple(sorted(place.columns)) if planar else place.columns
-
-
-def _preference(query: Query) -> Preference:
-    """The ranking of a query that is placed."""
-    place = place_of(query)
-    assert place is not None
-    order = [place.columns.index(name) for name in _columns(place)]
-    point = tuple(place.numbers[i] for i in order) if place.numbers else ()
-    weights = tuple(place.weights[i] for i in order) if place.weights else ()
-    if place.kind == "WEIGHTED_SUM":
-        sign = 1.0 if query.descending else -1.0
-        return WeightedSum(tuple(sign * weight for weight in weights))
-    if place.kind == "HAVERSINE":
-        return Haversine((point[0], point[1]))
-    if place.kind == "ATTRIBUTE_DISTANCE":
-        return AttributeDistance(point, weights or (1.0,) * len(point))
-    return WeightedDistance(point, weights) if weights else Distance(point)
-
-
 def _width(query: Query) -> int:
     width = width_of(query.window)
     assert width is not None
@@ -397,7 +346,6 @@ __all__ = [
     "StandingPlan",
     "grouped",
     "pays",
-    "place_of",
     "standing_key",
     "standing_kind",
 ]

@@ -18,7 +18,8 @@ from crestline.kernels.jit import store, tiers
 from crestline.kernels.jit.tiers import Rehearsal
 from crestline.language import Query
 from crestline.planner.catalogue import reports_every_arrival
-from crestline.planner.standing import place_of, standing_kind
+from crestline.planner.places import place_of
+from crestline.planner.standing import standing_kind
 
 if TYPE_CHECKING:
     from crestline.kernels.jit.workshop import Progress

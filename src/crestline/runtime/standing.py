@@ -14,8 +14,9 @@ import pyarrow as pa
 from crestline.certain.preferences import are_plain, have_scores
 from crestline.language import Expression, Query
 from crestline.language.tokens import quoted_name
+from crestline.planner.places import place_of
 from crestline.planner.shared import Standing
-from crestline.planner.standing import StandingPlan, place_of, standing_kind
+from crestline.planner.standing import StandingPlan, standing_kind
 from crestline.runtime.columns import as_floats, usable_type
 from crestline.runtime.fitting import is_number
 from crestline.runtime.gate import Checks, Gate

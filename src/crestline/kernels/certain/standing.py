@@ -8,7 +8,8 @@ it arrives and when it leaves the buffer. What expires next in any band stands i
 queries that count records and one for those on time.
 
 Bands and filters are in ``standing_lists``, what expires next in ``standing_order``, cells and
-thresholds in ``standing_grid``, which queries see a record in ``standing_sight``.
+thresholds in ``standing_grid``, bands that are read from the cells in ``standing_cells``, which
+queries see a record in ``standing_sight``, changed answers in ``standing_report``.
 """
 
 from __future__ import annotations
@@ -31,11 +32,11 @@ from crestline.kernels.certain.standing_grid import (
 )  # fmt: skip
 from crestline.kernels.certain.standing_lists import forget_uncovered, place, put, take, tidy
 from crestline.kernels.certain.standing_order import note_oldest, pop, schedule
+from crestline.kernels.certain.standing_report import mark, report_marked, room_for_one
 from crestline.kernels.certain.standing_sight import is_tame, look, position, sees
 from crestline.kernels.certain.standing_table import (
     ACTIVE,
     BAND,
-    BAND_FULL,
     BAND_LIMIT,
     BEST,
     BORN,
@@ -44,7 +45,6 @@ from crestline.kernels.certain.standing_table import (
     DOMINATORS,
     EVERY,
     FILTER,
-    FILTER_FULL,
     FILTER_LIMIT,
     FINISHED,
     HEAD,
@@ -58,7 +58,6 @@ from crestline.kernels.certain.standing_table import (
     PLAIN,
     REPORT_FULL,
     RING_FULL,
-    ROOM,
     SAW,
     SINCE,
     SIZE,
@@ -74,7 +73,7 @@ from crestline.kernels.certain.standing_table import (
     Scratch,
     Standing,
 )  # fmt: skip
-from crestline.kernels.common.output import RECORDS, SNAPSHOTS, Report, add_head
+from crestline.kernels.common.output import RECORDS, SNAPSHOTS, Report
 from crestline.kernels.jit.tiers import borrowing_kernel, kernel
 from crestline.types import Floats, Ints
 
@@ -155,53 +154,6 @@ def _leave_filter(
     return bool(rank < k)
 
 
-@kernel
-def _mark(table: Ints, marks: Ints, q: int) -> None:
-    """Note that the answer of a query has changed."""
-    if not table[q, MARKED]:
-        table[q, MARKED] = 1
-        marks[0] += 1
-        marks[marks[0]] = q
-
-
-@kernel
-def _room(table: Ints, meets: Ints, met: int, filtered: bool) -> tuple[int, int]:
-    """Whether the lists of the first queries of ``meets`` can take one more record: ``FINISHED``,
-    or which list is full and the query it belongs to."""
-    reason, about = FINISHED, 0
-    for i in range(met):
-        q = meets[i]
-        if table[q, BAND + SIZE] >= table[q, BAND + ROOM]:
-            reason, about = BAND_FULL, q
-        elif filtered and table[q, FILTER + SIZE] >= table[q, FILTER + ROOM]:
-            reason, about = FILTER_FULL, q
-    return reason, about
-
-
-@borrowing_kernel
-def _report(
-    table: Ints, band_score: Floats, band_ints: Ints, marks: Ints, cursor: Ints, number: int,
-    now: int, moment: int, over: bool, report: Report,
-) -> None:  # fmt: skip
-    """Write the answers that have changed, of queries that see the record."""
-    waiting = 0
-    for i in range(1, marks[0] + 1):
-        q = marks[i]
-        if not sees(table, cursor, q, number, moment, over):
-            waiting += 1
-            marks[waiting] = q
-            continue
-        table[q, MARKED] = 0
-        best_few = min(table[q, K], table[q, BAND + SIZE])
-        end = now if table[q, TIMED] else number - table[q, SKIPPED] + 1
-        first = add_head(report, q, end, 0, best_few)
-        start = table[q, BAND + START]
-        for j in range(best_few):
-            report.records[first + j] = band_ints[NUMBER, start + j]
-            report.numbers[0, first + j] = band_score[start + j]
-    marks[0] = waiting
-
-
 @borrowing_kernel
 def take_records(
     algorithm: Algorithm, standing: Standing, points: Points, at: int, cursor: Ints,
@@ -273,7 +225,7 @@ def take_records(
                         schedule(table, q, heaps, sizes)
                     continue
                 if _expire(table, values, band_score, band_ints, q, band, own, heaps, sizes):
-                    _mark(table, marks, q)
+                    mark(table, marks, q)
                 if table[q, KIND] == GIVEN:
                     set_floors(table, values, filter_score, q, band, filter, scratch)
                 if whole and table[q, MORE] == 1 and table[q, BAND + SIZE] < table[q, K]:
@@ -293,7 +245,7 @@ def take_records(
             if number - head < most and recent_time[index] > now - span:
                 break
             met = meet(grid, recent_cell[index], recent_point, index, floors[1], scratch)
-            reason, about = _room(table, meets, met, False)
+            reason, about = room_for_one(table, meets, met, False)
             if reason != FINISHED:
                 return reason, about, at
             cursor[TOUCHED] += met
@@ -325,7 +277,7 @@ def take_records(
                     table, values, band_score, band_ints, q, band, gamma, additional, score, head,
                     born, latest, heaps, sizes,
                 ):  # fmt: skip
-                    _mark(table, marks, q)
+                    mark(table, marks, q)
                 if threshold_of(table, values, filter_score, q, band, filter) < values[q, COVERED]:
                     wish, _ = wish_of(table, values, band_score, filter_score, q, band, filter)
                     cover(queries, grid, q, wish, False, low, high)
@@ -333,7 +285,7 @@ def take_records(
         # The arrival itself.
         cell = cell_of(edges, arriving, at)
         met = meet(grid, cell, arriving, at, floors[0], scratch)
-        reason, about = _room(table, meets, met, filtered)
+        reason, about = room_for_one(table, meets, met, filtered)
         if reason != FINISHED:
             return reason, about, at
         if filtered or whole:
@@ -378,7 +330,7 @@ def take_records(
                 table, values, band_score, band_ints, q, band, gamma, additional, score, number,
                 born, latest, heaps, sizes,
             ):  # fmt: skip
-                _mark(table, marks, q)
+                mark(table, marks, q)
             if table[q, KIND] == GIVEN:
                 set_floors(table, values, filter_score, q, band, filter, scratch)
                 continue
@@ -411,8 +363,10 @@ def take_records(
             for q in range(len(table)):
                 wanted = table[q, ACTIVE] == 1 and table[q, EVERY] == 1
                 if wanted and sees(table, cursor, q, number, moment, over):
-                    _mark(table, marks, q)
+                    mark(table, marks, q)
         if marks[0] > 0:
-            _report(table, band_score, band_ints, marks, cursor, number, now, moment, over, report)
+            report_marked(
+                table, band_score, band_ints, marks, cursor, number, now, moment, over, report
+            )
         at += 1
     return FINISHED, 0, at

@@ -234,9 +234,7 @@ def _read_cell(
                 table[q, BAND + SIZE] = size + 1
                 if size + 1 == k:
                     _heap(scores, ints, start, k)
-            elif score > scores[start] or (
-                score == scores[start] and record > ints[NUMBER, start]
-            ):
+            elif score > scores[start] or (score == scores[start] and record > ints[NUMBER, start]):
                 _sink(scores, ints, start, k, 0, score, record, born)
         record = older[index]
     return looked
@@ -309,9 +307,7 @@ def read_again(
 
 
 @kernel
-def widen(
-    queries: Queries, scores: Floats, grid: Grid, q: int, low: Floats, high: Floats
-) -> None:
+def widen(queries: Queries, scores: Floats, grid: Grid, q: int, low: Floats, high: Floats) -> None:
     """Enter more cells if the threshold of the band has fallen; with a margin, so that not every
     fall changes the grid."""
     table, values, _, _ = queries

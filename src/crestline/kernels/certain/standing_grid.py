@@ -195,8 +195,8 @@ def has_threshold(band: int) -> bool:
 def threshold_of(
     table: Ints, values: Floats, filter_score: Floats, q: int, band: int, filter: int
 ) -> float:
-    """Return the score below which a record cannot matter to the query now: that of the band, or the
-    k-th score of the filter, which decides both times that a record is offered."""
+    """Return the score below which a record cannot matter to the query now: that of the band, or
+    the k-th score of the filter, which decides both times that a record is offered."""
     if filter == NO_FILTER:
         return float(values[q, BAND_LIMIT]) if has_threshold(band) else -np.inf
     k = table[q, K]
