@@ -50,8 +50,8 @@ def _over_k(many: dict[str, Any], kind: str, grid: bool = True) -> Costs:
 
 
 def _figure_9(many: dict[str, Any] | None) -> list[dict[str, Any]]:
-    """400 queries with an index. CPM and SNN serve one query at a time in Crestline, so what is
-    said of them is judged only if there are figures for them some day."""
+    """400 queries with an index. What is said of CPM and SNN is judged if there are figures for
+    them."""
     names = (
         "fig9_similar", "fig9_rapf2", "fig9_pa_rivals", "fig9_correlated_rivals", "fig9_pa",
         "fig9_slowest", "fig9_clustered", "fig9_correlated",

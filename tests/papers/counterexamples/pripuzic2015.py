@@ -105,7 +105,7 @@ def _ideal_many(figures: dict[str, Any]) -> None:
 
 
 def many_by_k() -> dict[str, Any]:
-    """With CPM and SNN, too, for which there are no measured figures."""
+    """Figure 9, as the paper has it."""
     runs = {
         kind: [
             {"algorithm": name, "grid": True, "k": k, US: slow * cost}
