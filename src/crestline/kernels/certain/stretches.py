@@ -159,13 +159,12 @@ def walk(
             break
         step, changed = due, False
         while born < stop and births[born] < step:
-            if lives[born] >= step:
-                place = new[born - first]
-                on[place] = True
-                if place < edge:
-                    low = min(low, place)
-                    count += 1
-                    changed = True
+            place = new[born - first]
+            on[place] = True
+            if place < edge:
+                low = min(low, place)
+                count += 1
+                changed = True
             born += 1
         while fade < fades and life[order[fade]] < step:
             place = fading[order[fade]]
@@ -176,10 +175,10 @@ def walk(
             fade += 1
         while gone < born and lives[gone] < step:
             place = new[gone - first]
-            if on[place] and place < edge:
+            on[place] = False
+            if place < edge:
                 count -= 1
                 changed = True
-            on[place] = False
             gone += 1
         while count > k or (count == k and not on[edge - 1]):
             edge -= 1
