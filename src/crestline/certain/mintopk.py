@@ -10,8 +10,8 @@ one list, best first (the *super-top-k list*); the first k are the answer.
 
 **Cost**, with C panes a window, n records and s survivors (at most k) in a pane, M = size of MTK:
 n memory-bound comparisons to find the survivors, O(s log s) to rank them at worst and O(k + M) to
-merge them, for each pane. Small panes are merged together, about M / 2 records at a time; then a
-slide costs O(k) if its result changes or is written, and O(1) otherwise. Records kept: k H_C on
+merge them, for each pane. Small panes are merged together, about M records at a time; then a slide
+costs what arrives and expires, and O(k) if its result changes or is written. Records kept: k H_C on
 average for scores in random order (H_C = 1 + 1/2 + ... + 1/C, panes of at least k records); at
 worst k C, for falling scores; k, for rising ones. Nothing depends on how many records the window
 holds.
@@ -27,11 +27,9 @@ bound pointer for each window, dominators are counted by their lives in one pass
 two say the same: a record is in the predicted top k of exactly those windows of its life that fewer
 than k listed betters reach; ``window_marks`` derives the marks, as in the paper's Figure 5.
 Counting makes the cost of a merge independent of the number of future windows, which the pointers
-do not.
-(3) Theorem 3.2's average of 2k is k H_C. (4) Records that rank behind the lower bound pointer of a
-window that is some slides ahead cannot be reported until then, and are merged then
-(``kernels.certain.mintopk``). Those of a batch that later ones put out of reach are never stored
-(``kernels.certain.thinning``).
+do not. (3) Theorem 3.2's average of 2k is k H_C. (4) Small panes are merged several at a time; in
+the merged order births and expiries then switch places on and off (``kernels.certain.stretches``).
+Records of a batch that later ones put out of reach are never stored (``kernels.certain.thinning``).
 
 **By hand.** Window of 4 records, slide of 2, k = 1. After 9 5 | 3 7 the list is 9 7: 9 wins now, 7
 will when 9 has gone; 5 and 3 never can.

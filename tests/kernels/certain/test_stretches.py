@@ -65,7 +65,7 @@ def test_small_panes_in_long_batches(seed: int) -> None:
     rng = np.random.default_rng(seed)
     count, k = int(rng.integers(300, 900)), int(rng.choice([1, 3, 20, 100]))
     slide = int(rng.integers(1, 12))
-    window = slide * int(rng.integers(1, 60)) + int(rng.integers(0, 2))
+    window = int(rng.integers(1, 60 * slide))  # shorter than the slide, or no multiple of it
     scores = scores_of(rng, count)
     cuts = np.sort(rng.integers(0, count, int(rng.integers(0, 4))))
     wanted = run(Naive(k, window, slide), scores, None, cuts)
