@@ -62,9 +62,9 @@ def test_steps() -> None:
     assert "numpy.max" in steps.table(result)
     saved = {one["goal"]: one for one in result["goals"] if "saved" in one["goal"]}
     case = result["papers"][0]
-    assert saved["k 10, window 1k, slide 100: share of SMA's time that is saved"][
-        "got"
-    ] == round(1 - case["MinTopK"] / case["SMA"], 3)
+    assert saved["k 10, window 1k, slide 100: share of SMA's time that is saved"]["got"] == round(
+        1 - case["MinTopK"] / case["SMA"], 3
+    )
 
 
 def test_goals_stand_where_they_were_set() -> None:

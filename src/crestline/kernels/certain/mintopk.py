@@ -39,6 +39,8 @@ from crestline.types import Bools, Ints
 #: A stretch has up to this many times as many new records as are listed, and at least ``_FEW``
 #: if there are more of them.
 _TIMES, _FEW = 1, 256
+#: A report has room for no more rows than this before they are written.
+_ROWS = 1 << 23
 
 
 class Lists(NamedTuple):
@@ -174,6 +176,24 @@ def _advance_list(
 
 
 @kernel
+def _rows_due(
+    window: StepWindow, births: Ints, listed: Ints, arrived: Ints, done: Ints, until: Ints
+) -> int:
+    """How many rows snapshots will have at most, as far as that can be told: for the first report
+    to be large enough."""
+    k, slide, rows = window.k, window.slide, 64 * min(window.k, 64)
+    for p in range(len(done)):
+        begin = until[p] // slide
+        if listed[p] < listed[p + 1]:
+            begin = done[p] // slide
+        elif arrived[p] < arrived[p + 1]:
+            begin = births[arrived[p]]
+        if not (window.only_changes or window.on_arrival):
+            rows += k * min(until[p] // slide - begin, _ROWS // k)
+    return min(rows, _ROWS)
+
+
+@kernel
 def advance_mintopk(
     window: StepWindow, records: Lived, listed: Ints, arrived: Ints, done: Ints, shown: Bools,
     until: Ints, rows: int,
@@ -199,7 +219,8 @@ def advance_mintopk(
     kept = np.empty(listed[partitions] + arrived[partitions] - arrived[0], np.int64)
     kept_from = np.zeros(partitions + 1, np.int64)
     filled = 0
-    report = new_report(1, 64, max(rows, 64 * min(window.k, 64)))
+    rows = max(rows, _rows_due(window, records.birth, listed, arrived, done, until))
+    report = new_report(1, 64, rows)
     cursor = np.zeros(12, np.int64)
     for p in range(partitions):
         size = listed[p + 1] - listed[p]
