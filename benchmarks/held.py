@@ -15,9 +15,11 @@ def held_bytes(thing: Any, seen: set[int] | None = None) -> int:
     seen.add(id(thing))
     if isinstance(thing, np.ndarray):
         return thing.nbytes
+    if isinstance(thing, dict):
+        return sum(held_bytes(each, seen) for each in thing.values())
     if isinstance(thing, list | tuple):
         return sum(held_bytes(each, seen) for each in thing)
     if type(thing).__module__.startswith("crestline."):
         kept = getattr(thing, "__dict__", {})
-        return sum(held_bytes(each, seen) for name, each in kept.items() if name != "_reported")
+        return sum(held_bytes(each, seen) for name, each in kept.items() if name != "_latest")
     return 0

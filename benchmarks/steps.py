@@ -42,6 +42,15 @@ TINY_SLIDES = (1, 10, 100)
 #: The slides of the paper's Figure 11, and the batches in which an operator gets their records.
 CHANGES_SLIDES = (100_000, 10_000, 1_000, 100)
 CHANGES_BATCH = 100_000
+#: k, window and slide of the paper's Figures 7 and 9, and the batches of its reproduction.
+PAPERS_CASES = (
+    *((k, 1_000_000, 100_000) for k in (10, 100, 1_000, 10_000)),
+    *((1_000, window, window // 10) for window in (1_000, 10_000, 100_000)),
+)
+PAPERS_BATCH = 10_000
+#: The share of SMA's time to save in these cases, and at each slide; the speed at the shortest of
+#: ``CHANGES_SLIDES`` as a share of that at the longest.
+SAVED, SAVED_AT_SLIDES, SHORTEST = 0.85, 0.5, 0.2
 #: A measurement covers fewer scores where it would return more result rows than this.
 RESULT_ROWS = 40_000_000
 
@@ -112,7 +121,12 @@ def small_slides(window: int, k: int, slides: tuple[int, ...], records: int) -> 
                 f" EMIT CHANGES USING {algorithm.__name__.upper()}"
             )
             engines.append(partial(crestline.run, query, {"s": table}))
-    spent = [min(_fed(*case, k, window, scores) for _ in range(2)) for case in operators]
+    batch = min(CHANGES_BATCH, window)
+    spent = [
+        min(_fed(algorithm(k, window, slide, only_changes=True), batch, window, scores)
+            for _ in range(2))
+        for algorithm, slide in operators
+    ]  # fmt: skip
     whole = best_of(engines)
     return {
         "k": k,
@@ -130,9 +144,8 @@ def small_slides(window: int, k: int, slides: tuple[int, ...], records: int) -> 
     }
 
 
-def _fed(algorithm: Any, slide: int, k: int, window: int, scores: Floats) -> float:
-    operator: Operator = algorithm(k, window, slide, only_changes=True)
-    batch = min(CHANGES_BATCH, window)
+def _fed(operator: Operator, batch: int, window: int, scores: Floats) -> float:
+    """CPU seconds for the scores after the first window."""
     spent = 0.0
     for first in range(0, len(scores), batch):
         started = time.process_time()
@@ -140,6 +153,24 @@ def _fed(algorithm: Any, slide: int, k: int, window: int, scores: Floats) -> flo
         operator.advance()
         spent += time.process_time() - started if first >= window else 0.0
     return spent
+
+
+def papers_cases(cases: tuple[tuple[int, int, int], ...]) -> list[dict[str, Any]]:
+    """Every snapshot, as the paper measures it: nanoseconds a record, and the share saved."""
+    found = []
+    for k, window, slide in cases:
+        batch = slide * max(1, -(-PAPERS_BATCH // slide))
+        filled = -(-window // batch) * batch
+        scores = np.random.default_rng(3).random(filled + 10 * batch)
+        spent = {"MinTopK": np.inf, "SMA": np.inf}
+        for _ in range(2):
+            for algorithm in (MinTopK, SMA):
+                took = _fed(algorithm(k, window, slide), batch, filled, scores)
+                spent[algorithm.__name__] = min(spent[algorithm.__name__], took)
+        each = {name: took / (10 * batch) * 1e9 for name, took in spent.items()}
+        saved = 1 - each["MinTopK"] / each["SMA"]
+        found.append({"k": k, "window": window, "slide": slide, "saved": saved} | each)
+    return found
 
 
 def orders(count: int, seed: int = 1) -> dict[str, Floats]:
@@ -164,6 +195,7 @@ def run(
     ks: tuple[int, ...] = KS,
     slides: tuple[int, ...] = SLIDES,
     windows: tuple[int, ...] = WINDOWS,
+    papers: tuple[tuple[int, int, int], ...] = PAPERS_CASES,
 ) -> dict[str, Any]:
     """Measure. The other parameters make it smaller."""
     count = scores or (QUICK_SCORES if quick else SCORES)
@@ -184,6 +216,8 @@ def run(
     short_slides = [slide for slide in CHANGES_SLIDES if 10 * slide <= windows[0]]
     records = max(count // 50, min(count, CHANGES_BATCH))
     changes = small_slides(windows[0], windows[0] // 1_000, tuple(short_slides), records)
+    say("the cases of the paper")
+    against_sma = papers_cases(papers)
     say("numbers of scores")
     parts = [count // 8, count // 4, count // 2, count]
     growth = [measure(stream[:part], 100, windows[0], slides[-2]) for part in parts]
@@ -201,10 +235,31 @@ def run(
         "grid": grid,
         "tiny": tiny,
         "changes": changes,
+        "papers": against_sma,
         "growth": growth,
         "orders": by_order,
     }
-    return result | {"goals": _goals(grid)}
+    return result | {"goals": [*_goals(grid), *_paper_goals(changes, against_sma)]}
+
+
+def _paper_goals(changes: dict[str, Any], papers: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    spent = {(run["slide"], run["algorithm"]): run["operator"] for run in changes["runs"]}
+    slides = [run["slide"] for run in changes["runs"]]
+    longest, shortest = max(slides), min(slides)
+    share = spent[longest, "MinTopK"] / spent[shortest, "MinTopK"]
+    name = f"slide {short(shortest)}, only changes: share of the speed at slide {short(longest)}"
+    goals = [goal(name, SHORTEST, share)]
+    for slide in dict.fromkeys(slides):
+        saved = 1 - spent[slide, "MinTopK"] / spent[slide, "SMA"]
+        name = f"slide {short(slide)}, only changes: share of SMA's time that is saved"
+        goals.append(goal(name, SAVED_AT_SLIDES, saved))
+    for case in papers:
+        name = (
+            f"k {short(case['k'])}, window {short(case['window'])}, slide {short(case['slide'])}:"
+            " share of SMA's time that is saved"
+        )
+        goals.append(goal(name, SAVED, case["saved"]))
+    return goals
 
 
 def _goals(grid: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -238,6 +293,8 @@ def table(result: dict[str, Any]) -> str:
             " million scores a second\n"
             + _matrix(result["tiny"], lambda cell: f"{cell['million_a_second']:.3f}"),
             _changes(result["changes"]),
+            "Every snapshot: nanoseconds a record, and the share of SMA's time that is saved\n"
+            + _papers(result["papers"]),
             "How the time grows with the number of scores\n" + _growth(result["growth"]),
             "Other orders of the scores\n" + _orders(result["orders"]),
             goal_lines(result["goals"]),
@@ -254,8 +311,8 @@ _LIMITS = """What limits, by the cost of the algorithm (derived, not profiled):
 - large slides, small k: the memory. Each score is read once, as by numpy.max; what is missing to 1
   goes to the blocks that hold a candidate and are looked at again.
 - small slides, large k: the results. Every slide writes k result rows, so the cost a record is
-  k / slide; with only changes, the rows of the slides that change anything. Merging small panes
-  into the list of M kept records costs M for about M / 2 records.
+  k / slide; with only changes, the rows of the slides that change anything. Panes are merged into
+  the list of M kept records together, about M records at a time, so short batches cost more.
 - the window: only through M = k H_C, which grows with the logarithm of window / slide.
 - falling scores: M is k C, the most it can be; rising ones: M is k, but every block of scores holds
   a new candidate, so that none can be skipped.
@@ -296,6 +353,15 @@ def _changes(result: dict[str, Any]) -> str:
         " nanoseconds a record, and how many times those of the longest slide\n"
         + columns(rows, left=2)
     )
+
+
+def _papers(cases: list[dict[str, Any]]) -> str:
+    rows = [["k", "window", "slide", "MinTopK", "SMA", "saved"]]
+    for case in cases:
+        where = (short(case[name]) for name in ("k", "window", "slide"))
+        each = (f"{case[name]:.1f}" for name in ("MinTopK", "SMA"))
+        rows.append([*where, *each, f"{case['saved']:.0%}"])
+    return columns(rows, left=3)
 
 
 def _growth(cells: list[dict[str, Any]]) -> str:

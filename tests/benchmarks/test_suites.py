@@ -47,6 +47,7 @@ def test_steps() -> None:
         ks=(1, 10),
         slides=(100, 1_000, 5_000),
         windows=(10_000,),
+        papers=((10, 1_000, 100),),
     )
     assert json.loads(json.dumps(result)) == result
     assert [(c["slide"], c["k"]) for c in result["grid"]] == [
@@ -59,6 +60,11 @@ def test_steps() -> None:
     assert changes == [(s, name) for s in (1_000, 100) for name in ("MinTopK", "SMA")]
     assert all(c["operator"] > 0 and c["engine"] > 0 for c in result["changes"]["runs"])
     assert "numpy.max" in steps.table(result)
+    saved = {one["goal"]: one for one in result["goals"] if "saved" in one["goal"]}
+    case = result["papers"][0]
+    assert saved["k 10, window 1k, slide 100: share of SMA's time that is saved"]["got"] == round(
+        1 - case["MinTopK"] / case["SMA"], 3
+    )
 
 
 def test_goals_stand_where_they_were_set() -> None:

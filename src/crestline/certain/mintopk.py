@@ -10,8 +10,8 @@ one list, best first (the *super-top-k list*); the first k are the answer.
 
 **Cost**, with C panes a window, n records and s survivors (at most k) in a pane, M = size of MTK:
 n memory-bound comparisons to find the survivors, O(s log s) to rank them at worst and O(k + M) to
-merge them, for each pane. Small panes are merged together, about M / 2 records at a time; then a
-slide costs O(k) if its result changes or is written, and O(1) otherwise. Records kept: k H_C on
+merge them, for each pane. Small panes are merged together, about M records at a time; then a slide
+costs what arrives and expires, and O(k) if its result changes or is written. Records kept: k H_C on
 average for scores in random order (H_C = 1 + 1/2 + ... + 1/C, panes of at least k records); at
 worst k C, for falling scores; k, for rising ones. Nothing depends on how many records the window
 holds.
@@ -27,11 +27,9 @@ bound pointer for each window, dominators are counted by their lives in one pass
 two say the same: a record is in the predicted top k of exactly those windows of its life that fewer
 than k listed betters reach; ``window_marks`` derives the marks, as in the paper's Figure 5.
 Counting makes the cost of a merge independent of the number of future windows, which the pointers
-do not.
-(3) Theorem 3.2's average of 2k is k H_C. (4) Records that rank behind the lower bound pointer of a
-window that is some slides ahead cannot be reported until then, and are merged then
-(``kernels.certain.mintopk``). Those of a batch that later ones put out of reach are never stored
-(``kernels.certain.thinning``).
+do not. (3) Theorem 3.2's average of 2k is k H_C. (4) Small panes are merged several at a time; in
+the merged order births and expiries then switch places on and off (``kernels.certain.stretches``).
+Records of a batch that later ones put out of reach are never stored (``kernels.certain.thinning``).
 
 **By hand.** Window of 4 records, slide of 2, k = 1. After 9 5 | 3 7 the list is 9 7: 9 wins now, 7
 will when 9 has gone; 5 and 3 never can.
@@ -52,9 +50,11 @@ import numpy as np
 from crestline.certain.steps import ListOperator
 from crestline.core.sentinels import LONG_AGO, NEVER
 from crestline.core.snapshots import Snapshots
-from crestline.kernels.certain.mintopk import Lived, advance_mintopk
+from crestline.kernels.certain.mintopk import advance_mintopk
+from crestline.kernels.certain.stretches import Lived
 from crestline.kernels.certain.thinning import thin
 from crestline.kernels.common.order import is_ascending
+from crestline.kernels.common.output import written
 from crestline.operators.partitions import PerPartition
 from crestline.operators.ragged import Ragged
 from crestline.operators.records import Records
@@ -68,46 +68,54 @@ class MinTopK(ListOperator):
     """The super-top-k list of each partition; see the module's text."""
 
     best_first = False
+    #: The rows of the last report and a few more: only speed depends on it.
+    _usual_rows = 0
 
     def _storage(self) -> tuple[Ragged, PerPartition]:
         integers = dict.fromkeys(("tie", "pane", "id"), np.int64)
         return Ragged(score=np.float64, **integers), PerPartition(done=LONG_AGO, shown=False)
 
-    def choose(
+    def _pruned(
         self, scores: Floats, times: Ints | None, partitions: Ints | None
-    ) -> tuple[Ints, Ints]:
+    ) -> tuple[Ints | None, Ints]:
         """Also leave out records of many small panes that later panes put out of reach."""
-        kept, panes = super().choose(scores, times, partitions)
-        many = len(kept) >= _MANY * self.k and panes[0] < panes[-1]
+        kept, panes = super()._pruned(scores, times, partitions)
+        many = len(panes) >= _MANY * self.k and panes[0] < panes[-1]
         if not many or self.partitions > 1 or self.panes.on_arrival:
             return kept, panes
         if times is not None and not is_ascending(panes):
             return kept, panes
         listed = self._kept
-        own = scores if len(kept) == len(scores) else scores[kept]
+        own = scores if kept is None else scores[kept]
         stays = np.flatnonzero(
             thin(own, panes, self.k, self.panes.width, listed["score"], listed["pane"])
         )
-        return kept[stays], panes[stays]
+        return stays if kept is None else kept[stays], panes[stays]
 
     def _advance(self, arrived: Records, offsets: Ints, until: Ints) -> Snapshots:
         listed = self._kept
         every = listed.joined(arrived)
         start, kept, report = advance_mintopk(
             self._window, self._lived(every), listed.start, offsets + len(listed),
-            self._own["done"], self._own["shown"], until,
+            self._own["done"], self._own["shown"], until, self._usual_rows,
         )  # fmt: skip
         listed.replace(start, **every.take(kept).columns)
-        return self._snapshots(report, every)
+        partition, end, count, _, ids, scores = written(report)
+        self._usual_rows = len(ids) + len(ids) // 8
+        end = end - 1 if self.panes.on_arrival else end * self.panes.length
+        return Snapshots.of(partition, end, count, ids, scores[0])
 
     def _lived(self, records: Records) -> Lived:
         """The records with the steps of their first and last windows."""
         pane, width, slide = records["pane"], self.panes.width, self.panes.slide
         birth = pane if slide == 1 else pane // slide
         if self.panes.unbounded:
-            return Lived(records["score"], records["tie"], birth, np.full(len(pane), NEVER))
+            return Lived(
+                records["id"], records["score"], records["tie"], birth, np.full(len(pane), NEVER)
+            )
         last = pane + width
-        return Lived(records["score"], records["tie"], birth, last if slide == 1 else last // slide)
+        last = last if slide == 1 else last // slide
+        return Lived(records["id"], records["score"], records["tie"], birth, last)
 
     def window_marks(self, partition: int = 0) -> list[tuple[int, int, int]]:
         """The paper's Figure 5: (id, starting mark, ending mark) for each record, best first.

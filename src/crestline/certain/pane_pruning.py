@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from crestline.core.window import Panes
-from crestline.kernels.common.order import count_positions, pane_starts
+from crestline.kernels.common.order import count_panes, count_positions, pane_starts
 from crestline.kernels.common.select import select_groups, select_partitioned, select_runs
 from crestline.types import Floats, Ints
 
@@ -29,7 +29,7 @@ class PanePruner:
         ``counts`` holds how many records each partition had before; it moves on in place.
         """
         length = self.panes.length
-        whole = not self.prunes or length == 1
+        whole = not self.prunes or length <= self.k
         if partitions is not None:
             panes = count_positions(partitions, counts) // length
             if whole:
@@ -39,7 +39,7 @@ class PanePruner:
         first = int(counts[0])
         counts[0] += len(scores)
         if whole:
-            return None, np.arange(first, first + len(scores)) // length
+            return None, count_panes(first, len(scores), length)
         starts = np.arange(-(first % length), len(scores) + length, length)
         starts[0], starts[-1] = 0, len(scores)
         kept = select_runs(scores, starts, self.k, self._guess)

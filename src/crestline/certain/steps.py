@@ -96,17 +96,20 @@ class StepOperator(Reporting):
         self._time.settle(times)
         if len(scores) == 0:
             return np.empty(0, np.int64), np.empty(0, np.int64)
+        kept, panes = self._pruned(scores, times, partitions)
+        return np.arange(len(scores)) if kept is None else kept, panes
+
+    def _pruned(
+        self, scores: Floats, times: Ints | None, partitions: Ints | None
+    ) -> tuple[Ints | None, Ints]:
+        """The same for a batch that holds something, where None stands for all of it."""
         self._grow(1 if partitions is None else int(partitions.max()) + 1)
         if times is None:
-            kept, panes = self._pruner.by_count(scores, partitions, self._counts)
-        else:
-            times = np.ascontiguousarray(times, np.int64)
-            ascending = is_ascending(times)
-            self._time.refuse_late(int(times[0] if ascending else times.min()))
-            kept, panes = self._pruner.by_time(
-                scores, times, ascending, partitions, self.partitions
-            )
-        return np.arange(len(scores)) if kept is None else kept, panes
+            return self._pruner.by_count(scores, partitions, self._counts)
+        times = np.ascontiguousarray(times, np.int64)
+        ascending = is_ascending(times)
+        self._time.refuse_late(int(times[0] if ascending else times.min()))
+        return self._pruner.by_time(scores, times, ascending, partitions, self.partitions)
 
     def take_in(
         self, kept: Ints, panes: Ints, ids: Ints, scores: Floats, partitions: Ints | None,

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from crestline.core.sentinels import LONG_AGO, NEVER, NOWHERE, OUTDATED
 from crestline.kernels.certain.cells import cells_of_scores
 from crestline.kernels.certain.grid import Cells, GridRule, Placed, Slots, Views, advance_grid
-from crestline.kernels.certain.mintopk import Lived, advance_mintopk
+from crestline.kernels.certain.mintopk import advance_mintopk
 from crestline.kernels.certain.pretopk import Windows, advance_pretopk
 from crestline.kernels.certain.skyband import BandState, Queries, advance_skyband
+from crestline.kernels.certain.stretches import Lived
 from crestline.kernels.common.output import Report, written
 from crestline.kernels.common.windows import Ranked, StepWindow
 from crestline.types import Ints
@@ -76,11 +77,14 @@ def test_mintopk(seed: int) -> None:
     case = Case.random(seed)
     score, tie, pane = case.records
     births, lives = pane // case.window.slide, (pane + case.window.width) // case.window.slide
+    ids = np.arange(len(score))
     kept_from, kept, report = advance_mintopk(
-        case.window, Lived(score, tie, births, lives), np.zeros(3, np.int64), case.offsets,
-        np.full(2, LONG_AGO), np.zeros(2, np.bool_), case.until,
+        case.window, Lived(ids, score, tie, births, lives), np.zeros(3, np.int64), case.offsets,
+        np.full(2, LONG_AGO), np.zeros(2, np.bool_), case.until, 0,
     )  # fmt: skip
     assert rows(report) == case.wanted()
+    reported = written(report)
+    assert (reported.numbers[0] == score[reported.records]).all()
     assert kept_from[-1] == len(kept)
 
 

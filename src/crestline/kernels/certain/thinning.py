@@ -11,9 +11,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from crestline.kernels.common.select import keep_largest
 from crestline.kernels.jit.tiers import kernel
 from crestline.types import Bools, Floats, Ints
+
+#: Scores that are looked at to find out from where on they are counted.
+_SAMPLED = 64
+#: Ranges of scores: one for so many records, and no more than so many.
+_EACH, _RANGES = 4, 4096
+#: The first part of a batch without a threshold has this many times k records.
+_FIRST = 4
 
 
 @kernel
@@ -29,27 +35,58 @@ def kth_outlasting(scores: Floats, panes: Ints, k: int, oldest: int) -> float:
 
 
 @kernel
+def _spread(scores: Floats, start: int, stop: int) -> tuple[float, float]:
+    """The least and the largest of some of the scores: outliers are seldom among them."""
+    least, largest = np.inf, -np.inf
+    for i in range(start, stop, max(1, (stop - start) // _SAMPLED)):
+        least, largest = min(least, scores[i]), max(largest, scores[i])
+    return least, largest
+
+
+@kernel
 def _thin_part(
-    scores: Floats, start: int, stop: int, k: int, ahead: float, best: Floats, places: Ints,
-    stays: Bools,
-) -> float:  # fmt: skip
+    scores: Floats, start: int, stop: int, k: int, ahead: float, tally: Ints, stays: Bools
+) -> float:
     """Mark the records ``start .. stop`` that reach the score ``ahead`` or that fewer than k later
-    ones beat; return the k-th best score of all."""
-    behind, count = -np.inf, 0  # the k-th best of the later records, or a little less
+    ones beat; return a score that k of them reach, minus infinity if none is found.
+
+    Later records are counted by equal ranges of their scores, so a few more may be marked.
+    """
+    low, high = _spread(scores, start, stop)
+    high = high if ahead == -np.inf else ahead
+    top = float(len(tally) - 1)
+    scale = top / (high - low) if low < high else np.inf
+    for i in range(len(tally)):
+        tally[i] = 0
+    countable = low > -np.inf and 0 < scale < np.inf
+    bar, beyond = -1, 0  # how many later records are in ranges above the bar
+    behind = -np.inf  # where the bar begins: k later ones beat all that do not reach it
     for i in range(stop - 1, start - 1, -1):
         score = scores[i]
-        if score >= behind:
-            best[count] = score
-            count += 1
-            if count == len(best):
-                keep_largest(best, places, count, k)
-                count = k
-                behind = best[:k].min()
-        stays[i] = score >= behind or score >= ahead
-    if count < k:
-        return -np.inf
-    keep_largest(best, places, count, k)
-    return float(best[:k].min())
+        if score < behind and score < ahead:
+            stays[i] = False
+        elif countable:
+            ranged = int(min(max((score - low) * scale, 0.0), top))
+            tally[ranged] += 1
+            beyond += ranged > bar
+            while beyond - tally[bar + 1] >= k:
+                bar += 1
+                beyond -= tally[bar]
+                behind = low + bar / scale
+    return behind
+
+
+@kernel
+def _first_from(panes: Ints, start: int, limit: int) -> int:
+    """The first record from ``start`` on whose pane is not before ``limit``."""
+    low, high = start, len(panes)
+    while low < high:
+        middle = (low + high) >> 1
+        if panes[middle] < limit:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 @kernel
@@ -60,23 +97,25 @@ def thin(
 
     ``listed`` are the records of earlier panes that are kept, best first. The batch is cut into
     parts of half a window, and the moment of a record is the end of its part: then k records of the
-    part before outlast it. For the first part there are the listed ones; if those are too few,
-    nothing is thinned.
+    part before outlast it. For the first part there are the listed ones. If those are too few,
+    parts begin short and grow, since nothing of the first is thinned.
     """
     count = len(scores)
     stays = np.ones(count, np.bool_)
-    best, places = np.empty(2 * k + 64), np.empty(2 * k + 64, np.int64)
-    start, oldest, former = 0, 0, -np.inf
+    tally = np.empty(min(count // _EACH, _RANGES) + 2, np.int64)
+    start, oldest, former, most = 0, 0, -np.inf, count
     while start < count:
-        stop, limit = start, panes[start] + max(1, width // 2)
-        while stop < count and panes[stop] < limit:
-            stop += 1
+        stop = _first_from(panes, start, panes[start] + max(1, width // 2))
         expired = panes[stop - 1] + 1 - width  # panes before this one, at the end of the part
         ahead = kth_outlasting(listed, listed_panes, k, expired)
         if start == 0 and ahead == -np.inf:
-            break
+            most = _FIRST * k
+        if start + most < stop:
+            stop = _first_from(panes, start, panes[start + most])
+            stop = stop if stop > start else _first_from(panes, start, panes[start] + 1)
+        most = min(2 * most, count)
         if oldest >= expired:
             ahead = max(ahead, former)
-        former = _thin_part(scores, start, stop, k, ahead, best, places, stays)
+        former = _thin_part(scores, start, stop, k, ahead, tally, stays)
         oldest, start = panes[start], stop
     return stays

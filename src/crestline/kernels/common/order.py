@@ -23,6 +23,21 @@ def count_positions(partitions: Ints, counters: Ints) -> Ints:
 
 
 @kernel
+def count_panes(first: int, count: int, length: int) -> Ints:
+    """The panes of the records at ``first`` and the next positions: a division for each pane, not
+    for each record."""
+    panes = np.empty(count, np.int64)
+    pane, i = first // length, 0
+    while i < count:
+        stop = min((pane + 1) * length - first, count)
+        while i < stop:
+            panes[i] = pane
+            i += 1
+        pane += 1
+    return panes
+
+
+@kernel
 def find_late(times: Ints, latest: int, lateness: int) -> tuple[Bools, int, int]:
     """Which records come after the watermark (the largest time before them, less the lateness).
 
