@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from crestline.core.errors import QueryError, StateError
 from crestline.core.order import sort_codes, tie_ranks
 from crestline.core.snapshots import Snapshots
-from crestline.core.state import pack, unpack
+from crestline.core.state import VERSION, pack, unpack
 from crestline.core.window import Panes, RangeWindow, RowsWindow, UnboundedWindow, counts_rows
 
 
@@ -108,8 +108,8 @@ def test_state_refuses_what_is_not_a_state() -> None:
     data = pack(STATE)
     with pytest.raises(StateError, match="not a Crestline state"):
         unpack(b"hello")
-    with pytest.raises(StateError, match="version 10"):
-        unpack(data[:4] + b"\x0a\x00" + data[6:])
+    with pytest.raises(StateError, match=f"version {VERSION + 1}"):
+        unpack(data[:4] + (VERSION + 1).to_bytes(2, "little") + data[6:])
     for place in range(len(data) // 3, len(data), 7):
         with pytest.raises(StateError, match="damaged"):
             unpack(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])

@@ -60,7 +60,13 @@ def sort_codes(column: pa.Array | pa.ChunkedArray) -> Ints:
         texts = [None if value is None else repr(value) for value in column.to_pylist()]
         return sort_codes(pa.array(texts, pa.string()))
     valid = np.asarray(column.is_valid())
-    ranks = pc.rank(column, "ascending", tiebreaker="dense")  # NULLs last, but see below
+    if not pa.types.is_decimal(dtype):  # values that repeat are compared once
+        encoded = column.dictionary_encode()
+        codes = np.asarray(pc.rank(encoded.dictionary, "ascending", tiebreaker="dense"))
+        index = np.asarray(encoded.indices.fill_null(0))
+        ranks = codes[index] if len(codes) else np.zeros(len(column))
+    else:
+        ranks = pc.rank(column, "ascending", tiebreaker="dense")  # NULLs last, but see below
     return np.where(valid, np.asarray(ranks).astype(np.int64) - 1, -1)
 
 
