@@ -66,6 +66,17 @@ def test_sort_codes(column: pa.Array, wanted: list[int] | None) -> None:
         assert [ranks[c] for c in codes] == [expected[w] for w in wanted]
 
 
+@pytest.mark.parametrize("kind", [pa.string(), pa.binary()], ids=str)
+def test_sort_codes_of_many_texts_that_repeat(kind: pa.DataType) -> None:
+    values = ["b", None, "", "\u00e9", "a", "Z", "\U0001f600"]
+    column = pa.array([values[i * 3 % 7] for i in range(1, 5_000)]).cast(kind)
+    codes = dict(zip(column.to_pylist(), sort_codes(column).tolist(), strict=True))
+    assert codes.pop(None) == -1
+    texts = [value if isinstance(value, bytes) else value.encode() for value in codes]
+    assert [codes[value] for value in codes] == [sorted(texts).index(text) for text in texts]
+    assert sort_codes(pa.nulls(5_000, kind)).tolist() == [-1] * 5_000
+
+
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 1), st.integers(0, 2)), max_size=40))
 def test_tie_ranks_order_what_ties(records: list[tuple[int, int, int]]) -> None:
     scores = np.array([r[0] for r in records], np.float64)
