@@ -47,6 +47,8 @@ TIMES_OBVIOUS = {10: 10.0, 1: 100.0}
 #: A bounded run: times Spark's best plan, and the share of one process to reach.
 BOUNDED_BEST, BOUNDED_LOCAL = 4.0, 1 / 3
 _FILE_ROWS = 500_000
+#: Micro-batches of plans that take minutes.
+FEW = START + 1
 QUESTIONS = {
     "slide 10 s": Asked(10),
     "slide 1 s": Asked(1),
@@ -154,40 +156,38 @@ def _cell(
         times = {"crestline": median(rounds[START - 1 :])}
         for rival in ("reading only", *PANES_FIRST, *OBVIOUS):
             copies = asked.width // asked.slide * (5 if asked.by else 1)
+            # What takes minutes is measured once, on small micro-batches.
             if rival in OBVIOUS and (turn or million > 1 or copies > 50):
-                continue  # it takes minutes: measured once, on small micro-batches
-            slow = rival in PANES_FIRST and copies > 200
-            if slow and turn:
                 continue
-            if slow and smaller is not None:  # it takes minutes: scaled
-                times[rival] = smaller["seconds"][rival] * million / smaller["million"]
+            if rival in PANES_FIRST and copies > 200:
                 continue
-            batches = START + 2 if slow else None
+            batches = FEW if rival in OBVIOUS else None
             answer = measure(stream, asking(CONTENDERS[rival], asked), batches=batches)
             if "steady" in answer:
                 times[rival] = answer["steady"]
+                say(f"{rival} {times[rival]:.3f}")
         seconds |= {n: min(took, seconds.get(n, took)) for n, took in times.items()}
         say(", ".join(f"{n} {took:.3f}" for n, took in times.items()))
-    for rival in OBVIOUS:
+    for rival in (*PANES_FIRST, *OBVIOUS):
         if rival in seconds:
             continue
         if smaller is not None:
             seconds[rival] = smaller["seconds"][rival] * million / smaller["million"]
         else:
-            seconds[rival] = _scaled(stream, rival, asked, million, sizes, say)
+            part = 10 if rival in OBVIOUS else 4
+            seconds[rival] = _scaled(stream, rival, asked, part, sizes, say) * million
     return {"name": name, "million": million, "slide": asked.slide, "seconds": seconds,
             "agrees": agreed}  # fmt: skip
 
 
-def _scaled(
-    stream: Stream, rival: str, asked: Asked, million: int, sizes: Sizes, say: Say
-) -> float:
-    """The time of a plan that copies every row many times, from micro-batches of a tenth."""
-    say(f"{rival} on small micro-batches")
-    rows = 4 * 2 * sizes.file_rows // 10
-    folder = in_order(trades(rows, say, files=8))
-    answer = measure(Stream(stream.session, folder, 2), asking(CONTENDERS[rival], asked))
-    return float(answer["steady"]) * 10 * million
+def _scaled(stream: Stream, rival: str, asked: Asked, part: int, sizes: Sizes, say: Say) -> float:
+    """The time for a million rows of a plan that copies every row many times, from micro-batches of
+    a tenth or a quarter of them."""
+    say(f"{rival} on micro-batches of a million rows divided by {part}")
+    folder = in_order(trades(4 * 2 * sizes.file_rows // part, say, files=8))
+    plan = asking(CONTENDERS[rival], asked)
+    answer = measure(Stream(stream.session, folder, 2), plan, batches=FEW)
+    return float(answer["steady"]) * part
 
 
 # -- bounded ------------------------------------------------------------------------------------

@@ -50,15 +50,20 @@ def session() -> SparkSession:
     return found
 
 
+def files_of_a_batch(folder: Path, q: Question) -> int:
+    """How many files make a micro-batch."""
+    files = len(list(folder.glob("*.parquet")))
+    return -(-files // max(2, q.rows // A_BATCH))
+
+
 def stream(spark: SparkSession, q: Question) -> DataFrame:
     """The files in the order of their names; Spark itself goes by when they were changed."""
     from benchmarks.spark_stream import in_order
 
     folder = in_order(Path(q.files).parent)
-    files = len(list(folder.glob("*.parquet")))
-    batches = max(2, q.rows // A_BATCH)
     schema = spark.read.parquet(str(folder)).schema
-    reader = spark.readStream.schema(schema).option("maxFilesPerTrigger", -(-files // batches))
+    each = files_of_a_batch(folder, q)
+    reader = spark.readStream.schema(schema).option("maxFilesPerTrigger", each)
     return reader.parquet(str(folder))
 
 

@@ -128,6 +128,10 @@ def suites(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     folder = tmp_path / "benchmarks"
     folder.mkdir()
     named = {"nothing": "how fast nothing is", "needy": "wants more", "lazy": "imports late"}
+    (folder / "parted.py").write_text(
+        'SECTIONS = ("one", "two")\n'
+        "def run(quick, say, sections=SECTIONS):\n    return {'sections': list(sections)}\n"
+    )
     (folder / "__init__.py").write_text(f"SUITES = {named}\n")
     (folder / "helper.py").write_text("VALUE = 7\n")
     (folder / "nothing.py").write_text(SUITE)
@@ -155,6 +159,15 @@ def test_bench_lists_and_runs_suites() -> None:
     assert json.loads(told) == {"quick": True, "value": 7}
     assert "choose one of nothing, needy, lazy, all" in crestline("bench", "other", code=2).stderr
     assert "pip install not_installed_here" in crestline("bench", "needy", code=2).stderr
+
+
+def test_bench_runs_sections_of_a_suite(suites: Path) -> None:
+    (suites / "__init__.py").write_text("SUITES = {'parted': 'in parts', 'nothing': 'whole'}\n")
+    told = crestline("bench", "parted", "--json", "--section", "two").stdout
+    assert json.loads(told) == {"sections": ["two"]}
+    told = crestline("bench", "parted", "--section", "three", code=2).stderr
+    assert "no section 'three'" in told and "one, two" in told
+    assert "no sections" in crestline("bench", "nothing", "--section", "one", code=2).stderr
 
 
 @pytest.mark.usefixtures("suites")

@@ -117,8 +117,8 @@ def test_a_sink_that_fails_gets_its_round_again(
             break
         except CrestlineError as error:
             assert "disk is full" in str(error)
-        except Broken:
-            pass
+        except Broken as error:  # as it was raised: an error that is its own cause has no end
+            assert error.__cause__ is None
     assert attempts == 3
     assert run.rows() == undisturbed
 

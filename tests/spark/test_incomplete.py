@@ -29,7 +29,7 @@ from crestline.runtime.shards import can_be_split
 from crestline.spark import rejects, topk
 from crestline.spark.bounded import run_bounded
 from crestline.spark.follow import Follow, checkpoint_at
-from crestline.spark.spread import buckets_of, spread_by
+from crestline.spark.spread import spread_by
 from crestline.spark.stages import Member, Merge, Reading, Step
 from crestline.spark.stages.prune import Pruning
 from incomplete.asking import a_spec, declared, records_for, table_of
@@ -152,7 +152,7 @@ class Stages:
         schema = self.projection.schema
         self.member = Member(
             0, (("query", str(query)),), {role: role for role in schema.names},
-            schema.serialize().to_pybytes(), "bucket_of_row" if apart else 0,
+            schema.serialize().to_pybytes(), None if apart else 0,
             shards=apart and can_be_split(plan(query)),
         )  # fmt: skip
 
@@ -160,10 +160,7 @@ class Stages:
         pruning = Pruning((self.member,), self.buckets, Reading(keep_rejects=True))
         for start in range(0, table.num_rows, 9):
             columns = self.projection(table.slice(start, 9))
-            bucket: Any = self.member.bucket
-            if isinstance(bucket, str):
-                bucket = buckets_of([columns.column(role) for role in self.spread], self.buckets)
-            pruning.sieves[0].add(chunk, columns, bucket)
+            pruning.sieves[0].add(chunk, columns)
         return pruning.payloads()
 
     def round(self, tasks: Sequence[pa.Table], first: int) -> None:

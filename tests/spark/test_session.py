@@ -326,6 +326,18 @@ def test_the_cause_counts_too() -> None:
     assert isinstance(explained(error), EngineError)
 
 
+def test_causes_in_a_circle_end() -> None:
+    error, cause = ValueError("one"), ValueError("two")
+    error.__cause__, cause.__cause__ = cause, error
+    assert explained(error) is None
+    error.__cause__ = error
+    assert explained(error) is None
+    cause.__context__ = Captured("java.io.IOException: No space left on device")
+    cause.__cause__ = None
+    error.__cause__ = cause
+    assert isinstance(explained(error), EngineError)
+
+
 def test_an_error_that_cannot_even_be_printed() -> None:
     class Mute(Exception):
         def __str__(self) -> str:

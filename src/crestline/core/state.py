@@ -31,8 +31,10 @@ def pack(state: dict[str, Any]) -> bytes:
     """Turn a (nested) dictionary of arrays, bytes and JSON values into bytes."""
     buffers: list[bytes] = []
     header = json.dumps(_describe(state, buffers)).encode()
-    body = header + b"".join(buffers)
-    return _HEAD.pack(_MAGIC, VERSION, len(header), zlib.crc32(body)) + body
+    checksum = zlib.crc32(header)
+    for buffer in buffers:
+        checksum = zlib.crc32(buffer, checksum)
+    return b"".join((_HEAD.pack(_MAGIC, VERSION, len(header), checksum), header, *buffers))
 
 
 def unpack(data: bytes) -> dict[str, Any]:

@@ -134,7 +134,9 @@ class Candidates:
         table = self.table.columns
         if pruned:
             self.encoder.prune(self.table, always=True)
-            table = table.take(np.sort(self.operator.ids()))
+            kept = np.zeros(len(self.table), np.bool_)
+            kept[self.operator.ids()] = True
+            table = table.take(np.flatnonzero(kept))  # in the order of arrival
         codes = table.column(Number.PARTITION)
         table = table.drop_columns([Number.PARTITION])
         values = self.partitions.table().columns

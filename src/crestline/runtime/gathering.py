@@ -11,8 +11,11 @@ from crestline.runtime.roles import Carried, Number
 
 def in_arrival_order(gathered: pa.Table, first_row: int = 0) -> AdmittedBatch:
     """Gathered records in the order in which they arrived, numbered from ``first_row``."""
-    keys = [np.asarray(gathered.column(n).to_numpy()) for n in (Number.ROW, Carried.CHUNK)]
-    table = gathered.take(np.lexsort(keys))
+    row, chunk = (np.asarray(gathered.column(n).to_numpy()) for n in (Number.ROW, Carried.CHUNK))
+    table = gathered
+    # Each task's records are in order: together they are, if the tables of the tasks are.
+    if not ((chunk[1:] > chunk[:-1]) | ((chunk[1:] == chunk[:-1]) & (row[1:] > row[:-1]))).all():
+        table = gathered.take(np.lexsort((row, chunk)))
     numbers = {
         name: np.asarray(table.column(name).to_numpy())
         for name in (Number.SCORE, Number.TIME, Number.PROBABILITY)

@@ -69,11 +69,10 @@ class Number(StrEnum):
 class Carried(StrEnum):
     """A column that the pipeline adds to a record."""
 
-    BUCKET = "bucket"  # the state that the record belongs to
     CHUNK = "chunk"  # the piece of the stream that the record comes from
 
 
-CARRIED = pa.schema([(Carried.BUCKET, pa.int32()), (Carried.CHUNK, pa.int64())])
+CARRIED = pa.schema([(Carried.CHUNK, pa.int64())])
 
 
 @lru_cache(maxsize=256)

@@ -8,10 +8,9 @@ each query filters for itself.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from zlib import crc32
 
 import pyarrow as pa
 
@@ -28,11 +27,11 @@ from crestline.runtime.roles import (
 )
 from crestline.runtime.rows import RowBuilder
 from crestline.runtime.shards import can_be_split
-from crestline.spark.spread import spread_by
+from crestline.spark.spread import bucket_of
 from crestline.spark.stages import Member
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
     from pyspark.sql.types import DataType, StructType
 
 #: Functions whose value depends on the session's time zone; ours is UTC.
@@ -79,11 +78,7 @@ def project(
                 selection.filter(query)
                 continue
             columns[role] = selection.add(query, expression)
-        bucket: str | int = crc32(next(iter(bundle.queries)).encode()) % buckets
-        spread = spread_by(bundle.plan)
-        if spread and buckets > 1:
-            bucket = selection.add_bucket([columns[role] for role in spread], buckets)
-        placed.append((bundle, columns, bucket))
+        placed.append((bundle, columns, bucket_of(bundle, buckets)))
     projected = selection.frame()
     dtypes = {field.name: field.dataType for field in projected.schema.fields}
     members, results = [], []
@@ -92,7 +87,7 @@ def project(
         roles = arrow_schema(_struct(by_role.items()))
         texts = check_role_types(bundle.plan.query, roles, typed=True)
         queries = tuple((name, str(query)) for name, query in bundle.queries.items())
-        shards = can_be_split(bundle.plan) and isinstance(bucket, str)
+        shards = can_be_split(bundle.plan) and bucket is None
         packed = roles.serialize().to_pybytes()
         members.append(Member(number, queries, columns, packed, bucket, texts, shards))
         for query in _one_per_kind(bundle.queries):
@@ -113,7 +108,6 @@ class _Selection:
         self._spelled: dict[str, str] = {}  # a query's spelling of a column -> the frame's
         self._computed: dict[str, str] = {}  # SQL -> its name in the projected frame
         self._plain: dict[str, str] = {}  # the frame's column -> its name in the projected frame
-        self._buckets: dict[tuple[str, ...], tuple[str, int]] = {}
         self._condition: str | None = None
 
     def _resolve(self, query: Query) -> None:
@@ -135,12 +129,8 @@ class _Selection:
         name = f"{self._prefix}e{len(self._computed)}"
         return self._computed.setdefault(expression.to("spark"), name)
 
-    def add_bucket(self, columns: list[str], buckets: int) -> str:
-        name = f"{self._prefix}b{len(self._buckets)}"
-        return self._buckets.setdefault(tuple(columns), (name, buckets))[0]
-
     def frame(self) -> DataFrame:
-        """Select in three steps: columns as the queries spell them, expressions, buckets."""
+        """Select in two steps: columns as the queries spell them, then expressions."""
         from pyspark.sql import functions as F
 
         dtypes = dict(self._frame.dtypes)
@@ -156,24 +146,7 @@ class _Selection:
             frame = frame.filter(F.expr(self._condition))
         kept = [F.col(quoted(name)) for name in self._plain.values()]
         kept += [F.expr(sql).alias(name) for sql, name in self._computed.items()]
-        frame = frame.select(*kept)
-        if self._buckets:
-            frame = frame.select("*", *self._bucket_columns(frame))
-        return frame
-
-    def _bucket_columns(self, frame: DataFrame) -> Iterator[Column]:
-        from pyspark.sql import functions as F
-
-        dtypes = dict(frame.dtypes)
-        for columns, (name, buckets) in self._buckets.items():
-            # 0.0 and -0.0 are one value, but have two hashes.
-            hashed = [
-                F.col(c) + F.lit(0.0).cast(dtypes[c])
-                if dtypes[c] in ("float", "double")
-                else F.col(c)
-                for c in columns
-            ]
-            yield F.pmod(F.xxhash64(*hashed), F.lit(buckets)).cast("int").alias(name)
+        return frame.select(*kept)
 
 
 def _unused_prefix(names: list[str]) -> str:

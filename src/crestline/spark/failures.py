@@ -40,9 +40,14 @@ def explained(error: BaseException) -> CrestlineError | None:
 
 
 def _texts(error: BaseException) -> Iterator[str]:
-    """The texts of the error and of its causes, each after the name of its class."""
+    """The texts of the error and of its causes, each after the name of its class.
+
+    Causes may form a circle: threads that share a connection raise each other's errors.
+    """
     chain: BaseException | None = error
-    while chain is not None:
+    seen: set[int] = set()
+    while chain is not None and id(chain) not in seen:
+        seen.add(id(chain))
         try:
             yield f"{type(chain).__name__}: {chain}"
         except Exception:  # an error that asks Java for its text, after Java has ended

@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crestline.core.errors import CrestlineError
 from crestline.language import Query, in_full
 from crestline.planner import arrange
 from crestline.runtime.queries import stream_of
@@ -151,16 +150,16 @@ class Follow:
         Raises the error that made it fail."""
         assert self._thread is not None, "start comes first"
         self._thread.join(seconds)
-        if self._failure is not None and not self._stopped.is_set():
-            raise self._explained(self._failure) from self._failure
+        failure = self._failure
+        if failure is not None and not self._stopped.is_set():
+            plain = explained(failure)
+            if plain is None or plain is failure:
+                raise failure
+            raise plain from failure
         if self._thread.is_alive():
             check_running()  # between rounds nothing else would notice
             return False
         return True
-
-    @staticmethod
-    def _explained(error: BaseException) -> BaseException:
-        return error if isinstance(error, CrestlineError) else explained(error) or error
 
     def process_all_available(self) -> None:
         """Wait until all files that are there have been read."""

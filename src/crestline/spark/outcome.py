@@ -114,7 +114,9 @@ def read_outcome(
     """Split the rows of ``pipeline(...).outcome`` by query."""
     outcomes: dict[str, Outcome] = {}
     for member in members:
-        rows = collected.filter(pa.array(np.asarray(collected.column("member")) == member.number))
+        rows = collected
+        if len(members) > 1:
+            rows = rows.filter(pa.array(np.asarray(rows.column("member")) == member.number))
         tables = {name: [member.result_schema(name).empty_table()] for name, _ in member.queries}
         rejects, accounts = [CHUNKED_REJECTS.empty_table()], []
         columns = (rows.column(name).to_pylist() for name in ("kind", "query", "payload"))
@@ -132,20 +134,22 @@ def read_outcome(
             # The queries of a member have the same rejects: they are listed once.
             listed = rejects if name == member.name else rejects[:1]
             outcomes[name] = Outcome(
-                _in_order(results, queries[name]), pa.concat_tables(listed), accounts,
+                _in_order(results, name, queries[name]), pa.concat_tables(listed), accounts,
                 sharing=len(member.queries), shards=member.shards,
             )  # fmt: skip
     return outcomes
 
 
-def _in_order(table: pa.Table, query: Query) -> pa.Table:
+def _in_order(table: pa.Table, name: str, query: Query) -> pa.Table:
     """Sort rows by window end and partition. Those of one partition are in order already."""
     if not query.partition_by:
         return table
     end = "window_end" if query.emit == "SNAPSHOTS" else "at"
     names = [end, *(item.name for item in query.partition_by)]
     keys = [sort_codes(table.column(name)) for name in names]
-    return table.take(np.lexsort(keys[::-1]))
+    # All have the same name of the query: texts are the dearest to put in order.
+    ordered = table.drop_columns(["query"]).take(np.lexsort(keys[::-1]))
+    return ordered.add_column(0, table.field("query"), pa.repeat(name, table.num_rows))
 
 
 def refuse_bad(rejects: pa.Table) -> None:

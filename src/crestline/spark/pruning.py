@@ -10,6 +10,10 @@ from crestline.spark.bounds import Bounds, bounds_of
 from crestline.spark.catalyst import Projected
 from crestline.spark.estimate import against_pruning
 
+_STREAM = (
+    "a stream is read once; crestline.spark.EachBatch can read a micro-batch twice, and is quicker"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Decision:
@@ -31,7 +35,7 @@ def decide(projected: Projected, bundles: list[Bundle], prune: bool | None) -> D
     if prune is False:
         return Decision(None, "prune=False asks for it")
     streaming = projected.frame.isStreaming
-    bounds = "a stream is read once" if streaming else bounds_of(projected, bundles)
+    bounds = _STREAM if streaming else bounds_of(projected, bundles)
     if isinstance(bounds, str):
         if prune:
             raise PlanError(f"prune=True, but rows cannot be pruned inside the JVM: {bounds}")

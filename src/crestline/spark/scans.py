@@ -10,19 +10,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from zlib import crc32
 
 from crestline.language import Expression, Query
 from crestline.planner import Bundle, arrange
 from crestline.runtime.conforming import Uses, settled, widened
 from crestline.runtime.projection import Projection
 from crestline.runtime.rehearsal import families_of
-from crestline.runtime.roles import Carried
 from crestline.runtime.shards import can_be_split
 from crestline.sources import Source
 from crestline.sources.merging import merged, shared_columns
 from crestline.spark.remote import parallelism
-from crestline.spark.spread import BUCKETS, check_buckets, spread_by
+from crestline.spark.spread import BUCKETS, bucket_of, check_buckets, spread_by
 from crestline.spark.stages import Layout, Member, NumberedPiece, Reading, Scan
 from crestline.spark.stages.prune import queries_of
 from crestline.spark.stages.rows import PRUNED, ddl
@@ -90,9 +88,7 @@ def plan_scan(
 def _member(number: int, bundle: Bundle, layout: Layout, buckets: int) -> Member:
     projection = Projection(bundle.plan.query, layout.schema, layout.typed)
     roles = projection.schema
-    bucket: str | int = crc32(next(iter(bundle.queries)).encode()) % buckets
-    if spread_by(bundle.plan) and buckets > 1:
-        bucket = Carried.BUCKET
+    bucket = bucket_of(bundle, buckets)
     return Member(
         number,
         tuple((name, str(query)) for name, query in bundle.queries.items()),
@@ -100,7 +96,7 @@ def _member(number: int, bundle: Bundle, layout: Layout, buckets: int) -> Member
         roles.serialize().to_pybytes(),
         bucket,
         projection.texts,
-        can_be_split(bundle.plan) and isinstance(bucket, str),
+        can_be_split(bundle.plan) and bucket is None,
     )
 
 

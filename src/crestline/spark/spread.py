@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from crestline.core.errors import PlanError
-from crestline.planner import Plan
+from crestline.planner import Bundle, Plan
 from crestline.runtime.roles import Role, partition_role
 from crestline.runtime.shards import can_be_split
 
@@ -32,13 +32,20 @@ def spread_by(plan: Plan) -> tuple[str, ...]:
     return (*partition, Role.OBJECT) if can_be_split(plan) else partition
 
 
+def bucket_of(bundle: Bundle, buckets: int) -> int | None:
+    """The bucket of all records of a bundle; None where its records are spread over all."""
+    if spread_by(bundle.plan) and buckets > 1:
+        return None
+    return crc32(next(iter(bundle.queries)).encode()) % buckets
+
+
 def check_buckets(buckets: int) -> None:
     """Raise PlanError unless there may be so many buckets."""
     if not 1 <= buckets <= _MOST_BUCKETS:
         raise PlanError(f"buckets is {buckets}; it goes from 1 to {_MOST_BUCKETS:,}")
 
 
-def buckets_of(columns: Sequence[pa.ChunkedArray], buckets: int) -> pa.ChunkedArray:
+def buckets_of(columns: Sequence[pa.ChunkedArray], buckets: int) -> npt.NDArray[np.uint16]:
     """The bucket of each record, by the values of these columns.
 
     Equal values give equal buckets on every machine and in every run: a checkpoint depends on it.
@@ -47,7 +54,7 @@ def buckets_of(columns: Sequence[pa.ChunkedArray], buckets: int) -> pa.ChunkedAr
     for column in columns:
         parts = [_hashes(chunk) for chunk in column.chunks]
         hashes = _mixed(hashes ^ (np.concatenate(parts) if parts else np.empty(0, np.uint64)))
-    return pa.chunked_array([pa.array((hashes % np.uint64(buckets)).astype(np.int32))])
+    return (hashes % np.uint64(buckets)).astype(np.uint16)
 
 
 def _hashes(chunk: pa.Array) -> _Hashes:
@@ -90,4 +97,4 @@ def _mixed(hashes: _Hashes) -> _Hashes:
     return hashes ^ (hashes >> np.uint64(31))
 
 
-__all__ = ["BUCKETS", "buckets_of", "check_buckets", "spread_by"]
+__all__ = ["BUCKETS", "bucket_of", "buckets_of", "check_buckets", "spread_by"]

@@ -16,8 +16,6 @@ import pyarrow as pa
 from crestline.core.tables import table_from
 from crestline.language import in_full, parse
 from crestline.runtime.projection import Projection
-from crestline.runtime.roles import Carried, partition_role
-from crestline.spark.spread import buckets_of
 from crestline.spark.stages import Member, Reading, Step
 from crestline.spark.stages.prune import Pruning
 from crestline.testing.rows import rows_of
@@ -64,7 +62,7 @@ class PipelineByHand:
         partitioned = bool(self._query.partition_by) and self.buckets > 1
         self._member = Member(
             0, ((name, str(self._query)),), {role: role for role in schema.names},
-            schema.serialize().to_pybytes(), Carried.BUCKET if partitioned else 0,
+            schema.serialize().to_pybytes(), None if partitioned else 0,
         )  # fmt: skip
 
     def round(self, tasks: Sequence[pa.Table], reading: Reading | None = None) -> None:
@@ -95,12 +93,7 @@ class PipelineByHand:
         (sieve,) = pruning.sieves
         for start in range(0, task.num_rows, _BATCH):
             columns = self._projection(task.slice(start, _BATCH))
-            bucket: pa.ChunkedArray | str | int = self._member.bucket
-            if isinstance(bucket, str):
-                partitions = range(len(self._query.partition_by))
-                by = [columns.column(partition_role(i)) for i in partitions]
-                bucket = buckets_of(by, self.buckets)
-            sieve.add(number, columns, bucket)
+            sieve.add(number, columns)
         return pruning.payloads()
 
 

@@ -29,7 +29,7 @@ class Member:
     queries: tuple[tuple[str, str], ...]  # names and texts
     columns: dict[str, str]  # the column of each role
     roles: bytes  # the Arrow schema of the roles
-    bucket: str | int  # the column with the bucket of each record, or the bucket of all records
+    bucket: int | None  # the bucket of all records; None: ``spread_by`` says what decides it
     texts: frozenset[str] = frozenset()  # roles whose text is read as a number or a time
     shards: bool = False  # each bucket sees some of the objects, and their answers are merged
 
@@ -52,7 +52,7 @@ class Member:
         return self.bundle.plan.query
 
     def gatherer(self, rejects: Rejects) -> Distributed[AdmittedBatch]:
-        """An executor for a task near the source; records carry their bucket and chunk."""
+        """An executor for a task near the source; records carry their chunk."""
         return self._executor(pa.schema([*self.schema, *CARRIED]), rejects, bounded=False)
 
     def executor(self, rejects: Rejects, bounded: bool) -> Distributed[AdmittedBatch]:

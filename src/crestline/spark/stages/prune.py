@@ -66,10 +66,7 @@ class Prune:
                 member = sieve.member
                 arrays = [table.column(name) for name in member.columns.values()]
                 columns = pa.table(arrays, names=list(member.columns)).cast(member.schema)
-                bucket = member.bucket
-                sieve.add(
-                    task, columns, table.column(bucket) if isinstance(bucket, str) else bucket
-                )
+                sieve.add(task, columns)
         yield from pruning.payloads()
 
 

@@ -15,7 +15,7 @@ from crestline.runtime.roles import CARRIED, Carried
 from crestline.spark.stages.accounts import BucketAccount, TaskAccount
 
 #: What ``Prune`` gives: one row per bucket.
-PRUNED = pa.schema([CARRIED.field(Carried.BUCKET), ("payload", pa.binary())])
+PRUNED = pa.schema([("bucket", pa.int32()), ("payload", pa.binary())])
 #: What ``Step`` and ``Merge`` give: the fields of ``OutcomeRow``.
 OUTCOME = pa.schema(
     [

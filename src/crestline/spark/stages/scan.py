@@ -14,7 +14,6 @@ from crestline.runtime.projection import Expressions, Projection
 from crestline.runtime.rehearsal import warm, warm_for
 from crestline.sources.base import Piece
 from crestline.sources.merging import SharedColumns, tagged
-from crestline.spark.spread import buckets_of, spread_by
 from crestline.spark.stages.member import Member
 from crestline.spark.stages.prune import Pruning, queries_of
 from crestline.spark.stages.sieve import Reading, Sieve
@@ -70,7 +69,7 @@ class Scan:
     def read(self, chunks: Sequence[NumberedPiece]) -> Iterator[pa.RecordBatch]:
         """Read one task."""
         pruning = Pruning(self.members, self.buckets, self.reading)
-        columns = _Columns(self.layout, self.members, self.buckets)
+        columns = _Columns(self.layout, self.members)
         weighed = False
         for chunk in chunks:
             if chunk.piece.left_out:
@@ -93,8 +92,8 @@ class Scan:
 class _Columns:
     """From batches of the stream to the columns of each member, by role."""
 
-    def __init__(self, layout: Layout, members: Sequence[Member], buckets: int) -> None:
-        self._layout, self._buckets = layout, buckets
+    def __init__(self, layout: Layout, members: Sequence[Member]) -> None:
+        self._layout = layout
         self._projections = [
             Projection(member.query, layout.schema, layout.typed) for member in members
         ]
@@ -134,12 +133,8 @@ class _Columns:
         for sieve, projection in zip(sieves, self._projections, strict=True):
             served = self._expressions is not None and self._expressions.serve(projection)
             columns = projection(batch, computed=computed if served else None)
-            bucket: pa.ChunkedArray | str | int = sieve.member.bucket
-            if isinstance(bucket, str):
-                by = [columns.column(role) for role in spread_by(sieve.member.bundle.plan)]
-                bucket = buckets_of(by, self._buckets)
             own = [misfit for misfit in misfits if misfit.column in projection.columns]
-            sieve.add(chunk.number, columns, bucket, own)
+            sieve.add(chunk.number, columns, own)
 
 
 __all__ = ["Layout", "NumberedPiece", "Scan", "Warm"]

@@ -20,6 +20,7 @@ from crestline.runtime.gate import Gate
 from crestline.runtime.lateness import delay_of, reject_late
 from crestline.runtime.rejects import Rejects
 from crestline.runtime.roles import Carried, Number, Role
+from crestline.spark.spread import buckets_of, spread_by
 from crestline.spark.stages.accounts import Chunk, SlideCounts, TaskAccount
 from crestline.spark.stages.ledger import joined, slide_counts
 from crestline.spark.stages.member import Member
@@ -72,23 +73,18 @@ class Sieve:
         """Whether there was a record, readable or not."""
         return bool(self._chunks)
 
-    def add(
-        self, number: int, columns: pa.Table, bucket: pa.ChunkedArray | pa.Array | int,
-        misfits: Sequence[Misfit] = (),
-    ) -> None:  # fmt: skip
-        """Take the next records of a chunk, as columns by role, and the bucket of each record.
-
-        ``misfits`` are values that did not fit into their columns.
-        """
+    def add(self, number: int, columns: pa.Table, misfits: Sequence[Misfit] = ()) -> None:
+        """Take the next records of a chunk, as columns by role. ``misfits`` are values that did not
+        fit into their columns."""
         began = time.perf_counter()
         chunk = self._chunk(number)
         first_row = chunk.rows
         chunk.rows += columns.num_rows
         totals = self._account.totals
         totals.rows_in += columns.num_rows
-        admitted, filtered = self._gate.admit(
-            _carrying(columns, bucket, number), first_row, misfits
-        )
+        carried = pa.repeat(pa.scalar(number), columns.num_rows)
+        columns = columns.append_column(Carried.CHUNK, carried)
+        admitted, filtered = self._gate.admit(columns, first_row, misfits)
         totals.filtered += filtered
         if admitted.time is not None and len(admitted):
             admitted = self._watch_time(chunk, admitted, admitted.time)
@@ -160,9 +156,25 @@ class Sieve:
         tables = self._everything
         if self._gatherer is not None and self._account.totals.admitted:
             tables = [self._gatherer.gathered()]
-        gathered = _split(pa.concat_tables(tables), self.member.bucket, buckets) if tables else {}
+        gathered = self._split(pa.concat_tables(tables), buckets) if tables else {}
         self._account.seconds += time.perf_counter() - began
         return gathered
+
+    def _split(self, gathered: pa.Table, buckets: int) -> dict[int, pa.Table]:
+        """The records of each bucket that has any. Buckets are computed only now: most records
+        never need one."""
+        if gathered.num_rows == 0:
+            return {}
+        if self.member.bucket is not None:
+            return {self.member.bucket: gathered}
+        by = spread_by(self.member.bundle.plan)
+        numbers = buckets_of([gathered.column(role) for role in by], buckets)
+        gathered = gathered.take(np.argsort(numbers, kind="stable"))  # of 16 bits: sorted by digits
+        count = np.bincount(numbers, minlength=buckets)
+        starts = np.cumsum(count) - count
+        return {
+            int(b): gathered.slice(int(starts[b]), int(count[b])) for b in np.flatnonzero(count > 0)
+        }
 
     def account(self) -> TaskAccount:
         """What the ledger needs to know."""
@@ -189,15 +201,6 @@ def _of_chunk(rejects: pa.Table, chunk: int, stream: str) -> pa.Table:
     return rejects.append_column(Carried.CHUNK, pa.array(np.full(count, chunk)))
 
 
-def _carrying(columns: pa.Table, bucket: pa.ChunkedArray | pa.Array | int, chunk: int) -> pa.Table:
-    """The columns with the bucket and the chunk of each record."""
-    rows = columns.num_rows
-    if isinstance(bucket, int):
-        bucket = pa.repeat(pa.scalar(bucket, pa.int32()), rows)
-    columns = columns.append_column(Carried.BUCKET, bucket)
-    return columns.append_column(Carried.CHUNK, pa.repeat(pa.scalar(chunk), rows))
-
-
 def _with_numbers(admitted: AdmittedBatch, whole: bool) -> pa.Table:
     """The records with what the gate computed; columns that it has read stay only if ``whole``."""
     table = admitted.columns.append_column(Number.ROW, pa.array(np.asarray(admitted.rows)))
@@ -208,21 +211,6 @@ def _with_numbers(admitted: AdmittedBatch, whole: bool) -> pa.Table:
         table = table.append_column(Number.PROBABILITY, pa.array(admitted.probability))
     read = () if whole else (Role.WHERE, Role.TIME, Role.SCORE)
     return table.drop_columns([name for name in read if name in table.column_names])
-
-
-def _split(gathered: pa.Table, bucket: str | int, buckets: int) -> dict[int, pa.Table]:
-    """The records of each bucket that has any."""
-    if gathered.num_rows == 0:
-        return {}
-    if isinstance(bucket, int):
-        return {bucket: gathered.drop_columns([Carried.BUCKET])}
-    numbers = np.asarray(gathered.column(Carried.BUCKET).to_numpy())
-    gathered = gathered.drop_columns([Carried.BUCKET]).take(np.argsort(numbers, kind="stable"))
-    count = np.bincount(numbers, minlength=buckets)
-    starts = np.cumsum(count) - count
-    return {
-        int(b): gathered.slice(int(starts[b]), int(count[b])) for b in np.flatnonzero(count > 0)
-    }
 
 
 __all__ = ["Reading", "Sieve", "by_line"]

@@ -116,6 +116,7 @@ class _MemberStep:
             self._count(self._ledger, [o.account for o in outputs if o.account is not None])
         latest = max(output.latest for output in outputs)
         tables = [output.records for output in outputs if output.records is not None]
+        tables.sort(key=lambda table: table.column(Carried.CHUNK)[0].as_py())
         for name, table in self._results(tables, latest if latest > LONG_AGO else None):
             yield OutcomeRow.of_results(number, name, table)
         if self._step.keep_rejects:
