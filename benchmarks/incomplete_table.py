@@ -129,8 +129,9 @@ order in which they come. It and DuckDB tell scores only: no upper bound, nothin
 repeats. "lookup only" finds the object of each value that comes or leaves in a compiled table.
 Values are counted as they stood at the end, waiting to be forgotten or not; instances after
 forgetting, as the paper counts. Bytes are those of all arrays, with room to grow, the sample of
-CORRELATED and what is remembered to notice repeats; where objects come once, nothing is. Precision is measured on the observations of the turns: for the
-longest windows that is less than one window, in which few objects are ever shown."""
+CORRELATED and what is remembered to notice repeats; where objects come once, nothing is. Precision
+is measured on the observations of the turns: for the longest windows that is less than one window,
+in which few objects are ever shown."""
 
 
 def picture(result: dict[str, Any]) -> bytes:

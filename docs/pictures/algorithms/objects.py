@@ -147,9 +147,7 @@ def stored(count: int = 2_400, window: int = 120) -> Stored:
         hoped = expected_most(rule, sums, 0b111, sum(1 << x for x in mine), outlook)
         sure[int(objects[at])] = least
         best = sorted(sure.values(), reverse=True)
-        rows.append(
-            (at, least, least + len(missing), hoped, best[2] if len(best) > 2 else 0)
-        )
+        rows.append((at, least, least + len(missing), hoped, best[2] if len(best) > 2 else 0))
     at, least, most, expected, bound = np.array(rows[::-1]).T
     return Stored(at - first, least, most, expected, bound, kept)
 
