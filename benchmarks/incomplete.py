@@ -97,10 +97,13 @@ class Ours:
 
     def __init__(self, name: str, stream: Stream, case: Case) -> None:
         self.stream, self.case, self.at = stream, case, 0
-        # After every observation it is told what changes, else every answer.
-        self.operator: Any = getattr(incomplete, name)(
+        # After every observation it is told what changes, else every answer. Objects that come once
+        # are taken as the paper does: nothing is remembered only to refuse a repeat.
+        made = getattr(incomplete, name)
+        trusting = {"trusting": True} if case.once and "trusting" in made.OPTIONS else {}
+        self.operator: Any = made(
             case.k, case.window, case.slide, combination=case.combination(),
-            only_changes=case.slide == 1,
+            only_changes=case.slide == 1, **trusting,
         )  # fmt: skip
         self.told: list[Snapshots] = []
 

@@ -30,6 +30,8 @@ Say = Callable[[str], None]
 #: The operators that are compared. What the paper calls its approximation is not among them:
 #: `CORRELATED` hopes for less than section 4 does, which is in `approximation`.
 OPERATORS: dict[str, Callable[..., Any]] = {"SLA": SLA, "EAA": EAA, "CORRELATED": Correlated}
+#: `CORRELATED` with the option that takes the sketches and the best scores of section 4.
+WITH_SKETCHES = "CORRELATED, printed"
 #: The intervals of Figure 4, whose axes are lost.
 EPSILON = 0.1
 
@@ -222,8 +224,9 @@ def tables(size: Size, say: Say) -> dict[str, Any]:
 
 
 def memory(size: Size, say: Say) -> dict[str, Any]:
-    """The rows of Tables 1 and 2 and of Figure 5(a) once more, without what is reported: the values
-    of the control group of `CORRELATED` beside its items, and the bytes of all, sketches included.
+    """The rows of Tables 1 and 2 and of Figure 5(a) once more, for the bytes of all arrays. Of
+    `CORRELATED` also the values of its sample, which is its control group, and the bytes of the
+    sample and of what was counted in it; and all that for the operator with the paper's sketches.
 
     The operators are `trusting`: like the paper's, they remember no value only to refuse its
     repetition.
@@ -245,21 +248,22 @@ def _memory(size: Size, *, streams: int, k: int, window: int) -> dict[str, Any]:
     places = evaluated(size.evaluations, window)
     records = synthetic(int(places[-1]), streams, size.xi)
     found: dict[str, Any] = {"items": {}, "bytes": {}}
-    for name in OPERATORS:
+    for name in (*OPERATORS, WITH_SKETCHES):
         options = {} if name == "SLA" else {"trusting": True}
-        op, before, rows = operator(name, k, window, streams, **options), 0, []
+        if name == WITH_SKETCHES:
+            op = operator("CORRELATED", k, window, streams, **options, printed=True)
+        else:
+            op = operator(name, k, window, streams, **options)
+        before, rows = 0, []
         for place in places.tolist():
-            op.observe(
-                Batch(
-                    records.value[before:place], observations=records.sighting(slice(before, place))
-                )
-            )
+            piece = slice(before, place)
+            op.observe(Batch(records.value[piece], observations=records.sighting(piece)))
             op.advance()
-            control, sketches = 0, 0
-            if name == "CORRELATED":
-                control = sum(group.values for group in op._controls)
-                sketches = sum(store.sketches.nbytes for store in op._stores)
-            rows.append((op.instances, held_bytes(op), control, sketches))
+            row = [op.instances, held_bytes(op)]
+            if isinstance(op, Correlated):
+                estimators = held_bytes([op._sample, op._correlation, op._sketched])
+                row += [len(op._sample.sightings), estimators]
+            rows.append(row)
             before = place
         means = np.mean(rows, axis=0).tolist()
         found["items"][name], found["bytes"][name] = means[:2]

@@ -99,7 +99,9 @@ def families() -> dict[str, list[str]]:
             for window, emit in zip((*STEPS, ARRIVALS[0]), ("", "EMIT CHANGES", ""), strict=True)
         ]
     found["incomplete CORRELATED"] = [
-        _COMBINE.format(STEPS[0]) + " VALUES BETWEEN 0 AND 9 APPROXIMATE"
+        _COMBINE.format(STEPS[0]) + " VALUES BETWEEN 0 AND 9 APPROXIMATE",
+        _COMBINE.format(STEPS[1]) + " VALUES BETWEEN 0 AND 9 REPEATS SUM AT MOST 2"
+        " APPROXIMATE USING CORRELATED (printed => true)",
     ]
     found["shared"] = [_SHARED.format("", "")]
     counted = _SHARED.replace("RANGE 20 s SLIDE 5 s ON ts", "ROWS 12 SLIDE 4")

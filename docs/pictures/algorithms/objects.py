@@ -23,6 +23,8 @@ from style import (
 
 from crestline.core.batch import Batch, Observations
 from crestline.incomplete import EAA, SLA, Combination, Correlated
+from crestline.kernels.incomplete.combine import StreamSums
+from crestline.kernels.incomplete.outlook import expected_most
 from crestline.streams import generate
 
 # -- EAA ------------------------------------------------------------------------------------------
@@ -127,7 +129,8 @@ def stored(count: int = 2_400, window: int = 120) -> Stored:
         operator.advance()
         operator.prune()
         kept[kind.__name__] = operator.instances
-    share = operator._chances(0)  # of CORRELATED: what may be hoped for, by pairs of streams
+    outlook = operator._outlook(0)  # of CORRELATED
+    rule = combination.rule(np.arange(3))
     first = count - window
     rows = []
     sure: dict[int, float] = {}  # by object, going back: what the values that stay are sure of
@@ -137,12 +140,14 @@ def stored(count: int = 2_400, window: int = 120) -> Stored:
         mine.setdefault(int(stream[at]), float(values[at]))
         least = sum(mine.values())
         missing = [x for x in range(3) if x not in mine]
-        hoped = sum(max(float(share[i, x]) for i in mine) for x in missing)
+        sums = StreamSums(
+            np.array([int(x in mine) for x in range(3)]),
+            np.array([mine.get(x, 0.0) for x in range(3)]),
+        )
+        hoped = expected_most(rule, sums, 0b111, sum(1 << x for x in mine), outlook)
         sure[int(objects[at])] = least
         best = sorted(sure.values(), reverse=True)
-        rows.append(
-            (at, least, least + len(missing), least + hoped, best[2] if len(best) > 2 else 0)
-        )
+        rows.append((at, least, least + len(missing), hoped, best[2] if len(best) > 2 else 0))
     at, least, most, expected, bound = np.array(rows[::-1]).T
     return Stored(at - first, least, most, expected, bound, kept)
 

@@ -1,86 +1,103 @@
-"""Which streams share objects, and how large their values are, in one partition."""
+"""Which streams see the same objects, and how large their values are.
+
+That is a property of the streams, so all partitions of an operator share it.
+"""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
 from crestline.core import sound
-from crestline.incomplete.store import ObjectStore
-from crestline.kernels.incomplete.sketches import chances
-from crestline.kernels.incomplete.store import COUNTED, Arrivals
+from crestline.incomplete.sample import NewSightings, ObjectSample, repeats
+from crestline.kernels.incomplete.outlook import Outlook
+from crestline.kernels.incomplete.sightings import Tallies, count_sightings
 from crestline.types import Floats, Ints
 
-#: Probabilities are estimated again when this many times the stored values have arrived.
-_OFTEN = 2
-_FEW = 1024
+#: States with a row of their own, at most.
+_STATES = 32
+#: A state or a stream tells something when so many objects were counted.
+_ENOUGH = 16
+#: Expectations are renewed after so many sightings of the sample.
+_RENEWED = 8
+#: When so many values, or entries into states, were counted, all that was counted before is halved.
+_MANY = 1024
 
 
 class StreamCorrelation:
-    """How probable it is that an object of one stream is seen on another, and the mean values.
+    """How probable it is that an object is seen on another stream, and the mean values."""
 
-    With ``exact`` all values of the window are kept and counted; else sketches give estimates.
-    """
+    def __init__(self, streams: int) -> None:
+        #: Of values as shares of their range: their number, sum and sum of squares, by stream.
+        self.values = np.zeros((3, streams))
+        rows = min(_STATES, (1 << streams) - 1)
+        self.tallies = Tallies(
+            np.zeros(rows, np.int64), _zeros(rows), _zeros(rows, streams), _zeros(streams),
+            _zeros(streams, streams),
+        )  # fmt: skip
 
-    def __init__(self, streams: int, exact: bool) -> None:
-        #: By stream: the sum of values, as shares of their range, and their number. Old values
-        #: count less.
-        self.sums, self.counts = np.zeros(streams), np.zeros(streams)
-        self._exact = ExactCounts() if exact else None
-        self._chances = np.empty((0, 0))
-        self._estimated_at = -1  # how many values had arrived at the last estimate
+        self._outlook: Outlook | None = None
+        self._fresh = 0  # sightings since it was computed
 
-    def add(self, arrived: Arrivals, shares: Floats, stored: int) -> None:
+    def add(self, stream: Ints, shares: Floats) -> None:
         """Take in values that lie at these shares of their range."""
-        if self.counts.sum() > max(_FEW, _OFTEN * stored):  # old values count half
-            self.sums, self.counts = self.sums / 2, self.counts / 2
-        streams = len(self.sums)
-        self.sums = self.sums + np.bincount(arrived.stream, shares, streams)
-        self.counts = self.counts + np.bincount(arrived.stream, minlength=streams)
+        if self.values[0].sum() > _MANY:
+            self.values /= 2
+        for power, sums in enumerate(self.values):
+            sums += np.bincount(stream, shares**power, len(sums))
 
-    def count(self, arrived: Arrivals, leaves: Ints) -> None:
-        """Count the objects of values that leave at these steps, if counts are exact."""
-        if self._exact is not None:
-            self._exact.add(arrived, leaves)
+    def count(self, sample: ObjectSample, new: NewSightings) -> None:
+        """Count what sightings tell that were added to the sample."""
+        if self.tallies.seen.sum() > _MANY:
+            for counted in self.tallies[1:]:
+                counted /= 2
+        self._fresh += len(new.steps)
+        count_sightings(sample.sightings, new.first, new.steps, self.tallies)
 
-    def chances(self, store: ObjectStore, hope: float) -> Floats:
-        """Return, for each pair of streams, the probability that an object of the first comes on
-        the second, times ``hope`` and the mean value there."""
-        arrived = int(store.meta[COUNTED])
-        if arrived - self._estimated_at >= min(arrived, _OFTEN * store.values):
-            self._estimated_at = arrived
-            if self._exact is None:
-                shared = chances(store.sketches, store.passed)
-            else:
-                shared = self._exact.chances(store.streams, store.passed)
-            means = self.sums / np.maximum(self.counts, 1)
-            self._chances = np.minimum(1.0, hope * shared * means)
-        return self._chances
+    def outlook(self, sample: ObjectSample, hope: float, repeated: bool) -> Outlook:
+        """Return what may be expected; see ``_expected``."""
+        little = self.tallies.seen.min() < _ENOUGH
+        if self._outlook is None or little or self._fresh >= _RENEWED:
+            self._outlook, self._fresh = self._expected(sample, hope, repeated), 0
+        return self._outlook
 
-    def state(self) -> dict[str, Floats]:
-        return {"sums": self.sums, "counts": self.counts}
+    def _expected(self, sample: ObjectSample, hope: float, repeated: bool) -> Outlook:
+        """Work out what may be expected. Where little was counted, everything may come."""
+        states, entered, followed, seen, together = self.tallies
+        streams = self.values.shape[1]
+        rows = np.flatnonzero(entered >= _ENOUGH)
+        often = np.maximum(entered[rows], 1)
+        pairs = np.where(
+            seen[:, None] >= _ENOUGH, np.minimum(1.0, together / np.maximum(seen, 1)[:, None]), 1.0
+        )
+        counts, sums, of_squares = self.values
+        shares, squares = sums / np.maximum(counts, 1), of_squares / np.maximum(counts, 1)
+        return Outlook(
+            states[rows],
+            np.minimum(1.0, followed[rows] / often[:, None]).astype(np.float64),
+            pairs.astype(np.float64),
+            shares,
+            squares,
+            repeats(sample.sightings, streams) if repeated else np.ones(streams),
+            hope,
+        )
 
-    def restore(self, state: dict[str, Floats]) -> None:
-        sound.length("sums", state["sums"], state["counts"], of=len(self.sums))
-        self.sums, self.counts = state["sums"].copy(), state["counts"].copy()
+    def state(self) -> dict[str, Any]:
+        tallies = {
+            name: values.ravel().astype(np.int64 if name == "states" else np.float64)
+            for name, values in self.tallies._asdict().items()
+        }
+        return tallies | {"values": self.values.ravel()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        for name, values in (self.tallies._asdict() | {"values": self.values}).items():
+            sound.length(name, state[name], of=values.size)
+            if name != "states":
+                fair = (state[name] >= 0) & (state[name] <= sound.FAR)
+                sound.require(fair.all(), f"{name} holds what is no count")
+            values[:] = state[name].reshape(values.shape)
 
 
-class ExactCounts:
-    """Every value of the window, to count exactly which object was seen where."""
-
-    def __init__(self) -> None:
-        self._rows = np.empty((4, 0), np.int64)
-
-    def add(self, arrived: Arrivals, leaves: Ints) -> None:
-        more = np.stack((arrived.high, arrived.low, arrived.stream, leaves))
-        self._rows = np.concatenate((self._rows, more), axis=1)
-
-    def chances(self, streams: int, step: int) -> Floats:
-        """Return the probabilities by pairs of streams; see ``kernels.incomplete.sketches``."""
-        self._rows = self._rows[:, self._rows[3] > step]
-        _, object_of = np.unique(self._rows[:2], axis=1, return_inverse=True)
-        seen = np.zeros((int(object_of.max(initial=-1)) + 1, streams))
-        seen[object_of.ravel(), self._rows[2]] = 1
-        half = seen.T @ seen / 2
-        share: Floats = half / np.maximum(2 * np.diag(half)[:, None] - half, 1)
-        np.fill_diagonal(share, 0)
-        return share
+def _zeros(*shape: int) -> Any:
+    return np.zeros(shape, np.float32)

@@ -40,15 +40,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-import numpy as np
-
 from crestline.incomplete.operator import IncompleteOperator
 from crestline.kernels.incomplete.dominance import sweep
-from crestline.types import Floats
-
-#: A sweep follows when the stored values have grown by a quarter and by this many.
-_FRESH = 64
-_NO_CHANCES = np.empty((0, 0))
+from crestline.kernels.incomplete.outlook import Outlook, no_outlook
 
 
 class EAA(IncompleteOperator):
@@ -57,22 +51,27 @@ class EAA(IncompleteOperator):
     OPTIONS: ClassVar[Mapping[str, float | None]] = {"once": False, "trusting": False}
     forgets = True
 
+    @property
+    def _fresh(self) -> tuple[int, int]:
+        """A sweep follows when the stored values have grown by one in so many, and by so many."""
+        return 4, 32
+
     def _piece(self, p: int) -> int:
         """Return so few records that values are forgotten in time."""
-        return max(_FRESH, self._sweep_above(p) - self._stores[p].values)
+        return max(self._fresh[1] // 4, self._sweep_above(p) + 1 - self._stores[p].values)
 
     def _sweep_above(self, p: int) -> int:
         """Return the number of stored values above which a sweep follows."""
-        swept = self._stores[p].swept
-        return swept + swept // 4 + _FRESH
+        swept, (part, number) = self._stores[p].swept, self._fresh
+        return swept + swept // part + number
 
     def _forget(self, p: int, always: bool = False) -> None:
         store = self._stores[p]
         if always or store.values > self._sweep_above(p):
-            sweep(self._query, store.arrays, self._chances(p))
+            sweep(self._query, store.arrays, self._outlook(p))
             store.swept = store.values
+            store.trim(self._piece(p))
 
-    def _chances(self, p: int) -> Floats:
-        """Return how probable it is that an object of one stream is seen on another; empty: only
-        what is certain counts."""
-        return _NO_CHANCES
+    def _outlook(self, p: int) -> Outlook:
+        """Return what may be expected of objects; empty: anything, as far as it is possible."""
+        return no_outlook()

@@ -55,8 +55,6 @@ class IncompleteOperator(Reporting):
     forgets: ClassVar[bool] = False
     #: Whether forgotten values are certain not to matter.
     hides: ClassVar[bool] = True
-    #: Whether sketches of the streams are kept.
-    sketched: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -164,7 +162,7 @@ class IncompleteOperator(Reporting):
     def _new_store(self) -> ObjectStore:
         return ObjectStore(
             len(self._order), declared=self.combination.streams is not None,
-            guarded=self.forgets and not self.trusting, listed=self.listed, sketched=self.sketched,
+            guarded=self.forgets and not self.trusting, listed=self.listed,
         )  # fmt: skip
 
     # -- answers out --------------------------------------------------------------------------

@@ -15,7 +15,6 @@ from crestline.kernels.incomplete.heaps import FREE_SLOTS, STREAM, Heaps
 from crestline.kernels.incomplete.objects import LISTED, OBJECT, enter_all
 from crestline.kernels.incomplete.observations import run
 from crestline.kernels.incomplete.refresh import rebuild
-from crestline.kernels.incomplete.sketches import BITS, MAPS, new_sketches
 from crestline.kernels.incomplete.store import (
     ACTIVE,
     ARRIVING,
@@ -46,10 +45,8 @@ _OBJECTS = ("high", "low", "code", "id", "hidden", "seen", "shown")
 class ObjectStore:
     """The stored observations and objects of a partition; see ``kernels.incomplete.store``."""
 
-    def __init__(
-        self, streams: int, *, declared: bool, guarded: bool, listed: bool, sketched: bool
-    ) -> None:
-        self.guarded, self.listed, self.sketched = guarded, listed, sketched
+    def __init__(self, streams: int, *, declared: bool, guarded: bool, listed: bool) -> None:
+        self.guarded, self.listed = guarded, listed
         self.meta = np.zeros(META, np.int64)
         self.meta[PASSED] = self.meta[EMPTY_FROM] = self.meta[ARRIVING] = LONG_AGO
         self.meta[ACTIVE] = (1 << streams) - 1 if declared else 0
@@ -57,12 +54,11 @@ class ObjectStore:
         self.observations = _records(0, OBSERVATION)
         heaps = STREAM + (streams if listed else 0)
         self.heaps = Heaps(
-            np.zeros(heaps, np.int64), np.empty((heaps, 0), np.int64), _records(0, OBJECT),
+            np.zeros(heaps, np.int64), np.empty((heaps, 0), np.int32), _records(0, OBJECT),
             _records((0, streams), LISTED),
         )  # fmt: skip
         self.table = np.full(16, -1, np.int32)
         self.guard = new_guard(16 if guarded else 0)
-        self.sketches = new_sketches(streams if sketched else 0)
         self.answer = no_answer()
         #: How many values were stored after the last sweep.
         self.swept = 0
@@ -72,7 +68,6 @@ class ObjectStore:
         """The arrays as kernels take them."""
         return StoreArrays(
             self.meta, self.thresholds, self.observations, self.heaps, self.table, self.guard,
-            self.sketches,
         )  # fmt: skip
 
     @property
@@ -139,8 +134,9 @@ class ObjectStore:
             self._add_streams(streams)
         if meta[TAIL] + more > len(self.observations):
             self._move_observations(more)
-        if meta[USED] - self.heaps.size[FREE_SLOTS] + more > len(self.objects):
-            self._add_objects(int(meta[USED]) + more)
+        needed = int(meta[USED] - self.heaps.size[FREE_SLOTS]) + more
+        if needed > len(self.objects):
+            self._add_objects(needed)
         if self.guarded and 3 * (meta[GUARDED] + more) > 2 * len(self.guard):
             live = int((self.guard["until"] > meta[PASSED]).sum())
             guard = new_guard(live + live // 4 + more)
@@ -155,38 +151,70 @@ class ObjectStore:
         wider[:, :-more] = lists
         if self.listed:
             size = np.concatenate((size, np.zeros(more, np.int64)))
-            slot = np.concatenate((slot, np.empty((more, slot.shape[1]), np.int64)))
-        if self.sketched:
-            self.sketches = np.concatenate((self.sketches, new_sketches(more)))
+            slot = np.concatenate((slot, np.empty((more, slot.shape[1]), np.int32)))
         self.heaps = Heaps(size, slot, objects, wider)
 
     def _move_observations(self, more: int) -> None:
         """Move the observations to the front of an array with room for ``more``."""
+        room, size = self.values + more, len(self.observations)
+        # After this move, a tenth at least is free.
+        self.observations = self._moved(_grown(room) if room > size - size // 10 else size)
+
+    def _moved(self, size: int) -> Any:
+        """Return the observations at the front of an array of this size."""
         meta, newest = self.meta, self.objects["newest"]
         head, tail = int(meta[HEAD]), int(meta[TAIL])
-        room = tail - head + more
-        size = len(self.observations) if 2 * room <= len(self.observations) else 2 * room
         moved = _records(size, OBSERVATION)
         moved[: tail - head] = self.observations[head:tail]
         moved["older"][: tail - head] -= head
         newest[:] = np.where(newest >= head, newest - head, -1)
         meta[HEAD], meta[TAIL] = 0, tail - head
-        self.observations = moved
+        return moved
 
     def _add_objects(self, count: int) -> None:
         counts, slots, former, lists = self.heaps
-        size = max(2 * len(former), count, 16)
+        size = _grown(count)
         objects = _records(size, OBJECT)
         objects[: len(former)] = former
-        heaps = np.empty((len(slots), size), np.int64)
+        heaps = np.empty((len(slots), size), np.int32)
         heaps[:, : len(former)] = slots
         if self.listed:
             longer = _records((size, self.streams), LISTED)
             longer[: len(former)] = lists
             lists = longer
         self.heaps = Heaps(counts, heaps, objects, lists)
+        self._fill_table(size)
+
+    def trim(self, more: int) -> None:
+        """Give room back that is not needed for this number of further observations. Lists of
+        streams must not be kept."""
+        stored, live = self.values, int(self.meta[USED] - self.heaps.size[FREE_SLOTS])
+        if 4 * len(self.observations) > 5 * _grown(stored + more):
+            self.observations = self._moved(_grown(stored + more))
+        if 4 * len(self.objects) > 5 * _grown(live + more):
+            self._close_ranks(_grown(live + more))
+
+    def _close_ranks(self, size: int) -> None:
+        """Move all objects to the first slots of arrays of this size."""
+        meta, slots = self.meta, self.slots()
+        counts, heaps, former, lists = self.heaps
+        number = np.full(int(meta[USED]), -1)
+        number[slots] = np.arange(len(slots))
+        objects, entries = _records(size, OBJECT), np.empty((len(heaps), size), np.int32)
+        objects[: len(slots)] = former[slots]
+        counts[FREE_SLOTS] = 0
+        for heap, count in enumerate(counts.tolist()):
+            entries[heap, :count] = number[heaps[heap, :count]]
+        head, tail, shown = int(meta[HEAD]), int(meta[TAIL]), int(meta[SHOWN])
+        self.observations["slot"][head:tail] = number[self.observations["slot"][head:tail]]
+        self.answer.slot[:shown] = number[self.answer.slot[:shown]]
+        meta[USED] = len(slots)
+        self.heaps = Heaps(counts, entries, objects, lists)
+        self._fill_table(size)
+
+    def _fill_table(self, size: int) -> None:
         self.table = np.full(1 << (2 * size - 1).bit_length(), -1, np.int32)
-        enter_all(self.meta, objects, self.table)
+        enter_all(self.meta, self.objects, self.table)
 
     # -- state --------------------------------------------------------------------------------
 
@@ -207,7 +235,7 @@ class ObjectStore:
             state[f"guard.{name}"] = _plain(guard[name])
         meta[HEAD], meta[TAIL], meta[USED] = 0, len(stored), len(slots)
         meta[GUARDED], meta[LISTED_OBJECTS], meta[FILLS] = len(guard), 0, 0
-        state["meta"], state["sketches"] = meta, self.sketches.ravel()
+        state["meta"] = meta
         count = int(meta[SHOWN])
         state["answer.slot"] = number[self.answer.slot[:count]]
         state["answer.id"] = self.answer.id[:count]
@@ -232,7 +260,6 @@ class ObjectStore:
             copy_guard(saved.view(np.recarray), self.guard, int(meta[PASSED]))
         self.meta[:] = meta
         self.thresholds[:FLOOR] = state["thresholds"][:FLOOR]  # the view is filled again
-        self.sketches = state["sketches"].reshape(-1, MAPS, BITS).copy()
         numbers = state["answer.numbers"].reshape(NUMBERS, -1).copy()
         self.answer = Answer(state["answer.slot"].copy(), state["answer.id"].copy(), numbers)
         self.swept = count
@@ -261,9 +288,13 @@ class ObjectStore:
         sound.length("answer.numbers", state["answer.numbers"], of=NUMBERS * shown)
         guard = [state[f"guard.{name}"] for name in ENTRY.names or ()]
         sound.length("guard", *guard, of=int(meta[GUARDED]))
-        sketched = streams * MAPS * BITS if self.sketched else 0
-        sound.length("sketches", state["sketches"], of=sketched)
         sound.length("thresholds", state["thresholds"], of=THRESHOLDS)
+
+
+def _grown(count: int) -> int:
+    """Return the size of an array that is to grow to this number of entries: an eighth more, so
+    that the cost of copying stays in proportion and little is unused."""
+    return max(16, count + count // 8)
 
 
 def _records(shape: int | tuple[int, int], dtype: np.dtype[Any]) -> Any:

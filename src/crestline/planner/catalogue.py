@@ -305,7 +305,7 @@ CATALOGUE: tuple[Algorithm, ...] = (
         "incomplete",
         "forgets values that will probably not matter (Haghani et al. 2009)",
         "as EAA, for less",
-        "what will probably matter, and a sketch of each stream",
+        "what will probably matter, and a sample of some 100 values",
         Correlated,
         exact=False,
         rehearsals=COMBINED,

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _SETTINGS = frozenset(
     (
         "k", "window", "slide", "only_changes", "options", "semantics", "threshold", "summed",
-        "exclusive", "combination", "weights", "trusting", "exact_counts", "hope",
+        "exclusive", "combination", "weights", "trusting", "exact_counts", "hope", "printed",
         "preference",
     )
 )  # fmt: skip

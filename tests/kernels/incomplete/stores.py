@@ -27,10 +27,9 @@ def a_query(combination: Combination, **changes: Any) -> ObjectQuery:
     return query._replace(**changes)
 
 
-def a_store(query: ObjectQuery, *, guarded: bool = False, sketched: bool = False) -> ObjectStore:
+def a_store(query: ObjectQuery, *, guarded: bool = False) -> ObjectStore:
     return ObjectStore(
         len(query.rule.order), declared=query.rule.declared, guarded=guarded, listed=query.listed,
-        sketched=sketched,
     )  # fmt: skip
 
 

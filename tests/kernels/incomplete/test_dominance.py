@@ -7,12 +7,11 @@ import pytest
 
 from crestline.incomplete import Combination
 from crestline.incomplete.invariants import check_store
-from crestline.kernels.incomplete.combine import StreamSums
-from crestline.kernels.incomplete.dominance import expected_most, sweep
+from crestline.kernels.incomplete.dominance import sweep
+from crestline.kernels.incomplete.outlook import no_outlook
 from crestline.kernels.incomplete.store import HEAD, INSTANCES, TAIL
 from kernels.incomplete.stores import Row, a_query, a_store, scores_of, take_in
 
-NO_CHANCES = np.empty((0, 0))
 SUM = Combination("SUM", 2, 0.0, 4.0)
 
 
@@ -21,7 +20,7 @@ def test_dominated_values_are_forgotten() -> None:
     store = a_store(query)
     # 1 can still reach 7, 2 can reach 4; 3 is certain of 5 and stays longer than both.
     take_in(store, query, [(1, 0, 3.0, 0), (2, 0, 0.0, 1), (3, 0, 2.0, 2), (3, 1, 3.0, 3)], 4)
-    sweep(query, store.arrays, NO_CHANCES)
+    sweep(query, store.arrays, no_outlook())
     kept = store.observations[store.meta[HEAD] : store.meta[TAIL]]
     assert kept.value.tolist() == [3.0, 2.0, 3.0]
     assert store.meta[INSTANCES] == 3
@@ -42,13 +41,7 @@ def test_answers_stay_the_same(k: int) -> None:
         answers = [take_in(store, query, rows, time + 3) for store in (kept, swept)]
         assert scores_of(answers[0][0]) == scores_of(answers[1][0])
         assert answers[0][1] == answers[1][1]
-        sweep(query, swept.arrays, NO_CHANCES)
+        sweep(query, swept.arrays, no_outlook())
         check_store(swept, query)
         fewer += kept.values - swept.values
     assert fewer > 10
-
-
-def test_chances_scale_what_is_missing() -> None:
-    sums = StreamSums(np.array([1, 0]), np.array([3.0, 0.0]))
-    chances = np.array([[0.0, 0.25], [0.0, 0.0]])
-    assert expected_most(SUM.rule(np.arange(2)), sums, 0b11, 0b01, chances) == 3.0 + 0.25 * 4.0

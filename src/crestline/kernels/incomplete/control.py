@@ -4,32 +4,41 @@ from __future__ import annotations
 
 import numpy as np
 
-from crestline.kernels.incomplete.heaps import SCORE, Heaps
-from crestline.kernels.incomplete.objects import find, mixed
+from crestline.kernels.incomplete.combine import ScoreRule, add_value, score_bounds
+from crestline.kernels.incomplete.objects import find_hashed
+from crestline.kernels.incomplete.refresh import new_sums
+from crestline.kernels.incomplete.store import ACTIVE, PASSED, StoreArrays
 from crestline.kernels.jit.tiers import kernel
-from crestline.types import Bools, Floats, Ints, Places, Records
+from crestline.types import Floats, Records
 
 
 @kernel
-def in_sample(high: Ints, low: Ints, level: int) -> Bools:
-    """Return which objects are in the sample of one in ``2 ** level``. Sketches use other bits."""
-    chosen = np.empty(len(high), np.bool_)
-    for a in range(len(high)):
-        chosen[a] = (mixed(high[a], low[a]) >> 40) & ((1 << level) - 1) == 0
-    return chosen
-
-
-@kernel
-def missed_scores(objects: Records, table: Places, exact: Heaps, kth_score: float) -> Floats:
-    """Return the scores of the exact objects above the k-th score of the approximate answer that
-    are not stored with that score in ``objects``."""
-    scores = np.empty(exact.size[SCORE])
+def missed_scores(
+    rule: ScoreRule, store: StoreArrays, sightings: Records, partition: int, kth_score: float
+) -> Floats:
+    """Return the scores of the objects of the sample, in one partition, above the k-th score of its
+    approximate answer that are not stored with that score."""
+    objects, step = store.heaps.objects, store.meta[PASSED]
+    scores = np.empty(len(sightings))
+    taken = np.zeros(len(sightings), np.bool_)
+    sums = new_sums(len(rule.order))
     count = 0
-    for j in range(len(scores)):
-        sampled = exact.objects[exact.slot[SCORE, j]]
-        if sampled.score > kth_score:
-            slot = find(objects, table, sampled.high, sampled.low)
-            if slot < 0 or objects[slot].newest < 0 or objects[slot].score != sampled.score:
-                scores[count] = sampled.score
+    for i in range(len(sightings) - 1, -1, -1):
+        mine = sightings[i].owner == partition and sightings[i].leaves > step
+        if taken[i] or not mine:
+            continue
+        for x in range(len(sums.counts)):
+            sums.counts[x] = 0
+        for j in range(i, -1, -1):  # newer values first
+            if sightings[j].key != sightings[i].key or sightings[j].owner != partition:
+                continue
+            taken[j] = True
+            if sightings[j].leaves > step:
+                add_value(rule, sums, sightings[j].stream, sightings[j].value)
+        score, _, _ = score_bounds(rule, sums, store.meta[ACTIVE], 0)
+        if score > kth_score:
+            slot = find_hashed(objects, store.table, sightings[i].key)
+            if slot < 0 or objects[slot].newest < 0 or objects[slot].score != score:
+                scores[count] = score
                 count += 1
     return scores[:count]

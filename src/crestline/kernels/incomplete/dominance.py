@@ -21,11 +21,10 @@ from crestline.kernels.incomplete.combine import (
     ScoreRule,
     StreamSums,
     add_value,
-    combined,
     score_bounds,
-    stream_value,
 )
 from crestline.kernels.incomplete.heaps import CERTAIN, Heaps, hold, release
+from crestline.kernels.incomplete.outlook import Outlook, expected_most
 from crestline.kernels.incomplete.refresh import hide, new_sums, refresh, take_out
 from crestline.kernels.incomplete.store import (
     ACTIVE,
@@ -39,7 +38,7 @@ from crestline.kernels.incomplete.store import (
     StoreArrays,
 )
 from crestline.kernels.jit.tiers import borrowing_kernel, kernel
-from crestline.types import Floats, Ints
+from crestline.types import Ints
 
 #: How much sums of repeats may differ with the order of addition, as a share of the terms added:
 #: terms of different signs may be much larger than their sum.
@@ -47,31 +46,9 @@ _ROUNDING = 1e-12
 _LARGEST = sys.float_info.max
 
 
-@kernel
-def expected_most(
-    rule: ScoreRule, sums: StreamSums, active: int, seen: int, chances: Floats
-) -> float:
-    """Return the score that an object can be expected to reach at most.
-
-    A stream on which it was not seen counts in proportion to its probability, given the best of the
-    streams on which it was seen.
-    """
-    counts, totals = sums
-    value = np.empty(len(counts))
-    for x in range(len(counts)):
-        value[x] = stream_value(rule, counts[x], totals[x])
-        if counts[x] == 0 and (seen >> x) & 1 == 0:
-            chance = 0.0
-            for y in range(len(counts)):
-                if (seen >> y) & 1 == 1:
-                    chance = max(chance, chances[y, x])
-            value[x] = (1.0 - chance) * rule.missing + chance * rule.high
-    return combined(rule, active, value)
-
-
 @borrowing_kernel
 def _instance_bounds(
-    rule: ScoreRule, store: StoreArrays, i: int, chances: Floats, sums: StreamSums
+    rule: ScoreRule, store: StoreArrays, i: int, outlook: Outlook, sums: StreamSums
 ) -> tuple[float, float]:
     """Return the least and the most that the instance at value ``i`` scores."""
     observations, active = store.observations, store.meta[ACTIVE]
@@ -83,8 +60,8 @@ def _instance_bounds(
         add_value(rule, sums, observations[j].stream, observations[j].value)
         j = observations[j].older
     _, least, most = score_bounds(rule, sums, active, seen)
-    if len(chances) > 0:
-        most = expected_most(rule, sums, active, seen, chances)
+    if len(outlook.pairs) > 0:
+        most = expected_most(rule, sums, active, seen, outlook)
     return least, most
 
 
@@ -121,7 +98,7 @@ def _threshold(rule: ScoreRule, heaps: Heaps, k: int) -> float:
 
 @kernel
 def _mark_needed(
-    rule: ScoreRule, store: StoreArrays, k: int, chances: Floats, sums: StreamSums, needed: Ints
+    rule: ScoreRule, store: StoreArrays, k: int, outlook: Outlook, sums: StreamSums, needed: Ints
 ) -> int:
     """Mark the values whose instances are kept; return how many there are."""
     meta, observations, heaps = store.meta, store.observations, store.heaps
@@ -136,7 +113,7 @@ def _mark_needed(
         for i in range(start, end - 1, -1):
             if observations[i].older >= end:
                 continue  # an older value of the object leaves at the same time: one instance
-            least, most[i - head] = _instance_bounds(rule, store, i, chances, sums)
+            least, most[i - head] = _instance_bounds(rule, store, i, outlook, sums)
             slot = int(np.int64(observations[i].slot))  # of 64 bits, as elsewhere
             _hold_certain(heaps, slot, least, k)
         threshold = _threshold(rule, heaps, k)
@@ -176,17 +153,17 @@ def _compact(store: StoreArrays, needed: Ints) -> Ints:
 
 
 @kernel
-def sweep(query: ObjectQuery, store: StoreArrays, chances: Floats) -> None:
+def sweep(query: ObjectQuery, store: StoreArrays, outlook: Outlook) -> None:
     """Forget every value that no instance of the k dominance set needs.
 
-    ``chances`` holds the probability that an object of one stream is seen on another. With it,
-    instances are dominated by what is expected; if it is empty, by what is certain.
+    With an ``outlook``, instances are dominated by what is expected; if it is empty, by what is
+    certain.
     """
     meta, heaps = store.meta, store.heaps
     objects = heaps.objects
     sums = new_sums(heaps.lists.shape[1])
     needed = np.zeros(meta[TAIL] - meta[HEAD], np.int64)
-    meta[INSTANCES] = _mark_needed(query.rule, store, query.k, chances, sums, needed)
+    meta[INSTANCES] = _mark_needed(query.rule, store, query.k, outlook, sums, needed)
     dropped_until = _compact(store, needed)
     changed = meta[CHANGED]
     for slot in range(meta[USED]):

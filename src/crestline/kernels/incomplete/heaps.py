@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from crestline.kernels.jit.tiers import borrowing_kernel, kernel
-from crestline.types import Ints, Records
+from crestline.types import Ints, Places, Records
 
 #: The heaps. SCORE and BOUND: the largest score and upper bound first. WAKE: hidden objects, the
 #: first to be visible again first. CERTAIN: the least certain score first. VIEW: see
@@ -27,7 +27,7 @@ class Heaps(NamedTuple):
     #: How many slots each row of ``slot`` holds.
     size: Ints
     #: By heap and position.
-    slot: Ints
+    slot: Places
     #: By slot: records of the dtype ``objects.OBJECT``.
     objects: Records
     #: By slot and stream: records of the dtype ``objects.LISTED``.

@@ -65,6 +65,19 @@ def find(objects: Records, table: Places, high: int, low: int) -> int:
 
 
 @borrowing_kernel
+def find_hashed(objects: Records, table: Places, key: int) -> int:
+    """Return the slot of an object with this hash, or -1."""
+    last = len(table) - 1
+    index = key & last
+    while table[index] >= 0:
+        slot = table[index]
+        if mixed(objects[slot].high, objects[slot].low) == key:
+            return int(slot)
+        index = (index + 1) & last
+    return -1
+
+
+@borrowing_kernel
 def enter(objects: Records, table: Places, slot: int) -> None:
     """Write a slot into the table."""
     last = len(table) - 1

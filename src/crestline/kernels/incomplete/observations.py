@@ -16,7 +16,6 @@ from crestline.kernels.incomplete.guard import admits, seen_until
 from crestline.kernels.incomplete.heaps import WAKE, release
 from crestline.kernels.incomplete.objects import find, new_object
 from crestline.kernels.incomplete.refresh import hide, new_sums, refresh
-from crestline.kernels.incomplete.sketches import sketch
 from crestline.kernels.incomplete.store import (
     ACTIVE,
     ARRIVING,
@@ -88,8 +87,6 @@ def run(
             continue
         _append(store, arrival, slot, seen)
         refresh(query, store, slot, step, sums)
-        if len(store.sketches) > 0:
-            sketch(store.sketches, arrival.stream, arrival.high, arrival.low, leaves)
     if query.counted:
         until = meta[COUNTED]
         if not query.on_arrival:

@@ -61,8 +61,6 @@ class StoreArrays(NamedTuple):
     table: Places
     #: Finds repeats of forgotten values (``guard``); empty if nothing is remembered.
     guard: Records
-    #: Estimates how many objects streams share (``sketches``); empty if that is not needed.
-    sketches: Ints
 
 
 class ObjectQuery(NamedTuple):
