@@ -90,8 +90,8 @@ def test_an_object_that_returns_is_expected_to() -> None:
         op.observe(Batch(values, observations=Observations.of(objects, streams)))
         told[name] = [set(objects[ids].tolist()) for _, _, ids, _ in op.advance()]
         if name != "SLA":
-            outlook = op._outlook(0)
-            assert outlook.times == pytest.approx([4.9, 4.9], rel=0.35)  # 1 + 39 / 10
+            expectation = op._expectation(0)
+            assert expectation.times == pytest.approx([4.9, 4.9], rel=0.35)  # 1 + 39 / 10
     for name in ("plain", "printed"):
         shares = [len(a & b) / k for a, b in zip(told["SLA"][50:], told[name][50:], strict=True)]
         assert np.mean(shares) > 0.9, name
@@ -110,7 +110,7 @@ def test_a_restored_operator_goes_on_alike(options: dict[str, Any]) -> None:
         each.observe(Batch(records.value[2_500:], observations=second))
         told.append([(ids.tolist(), scores.tolist()) for _, _, ids, scores in each.advance()])
         each._check()
-        assert 0 < len(each._sample.sightings) <= (MOST if not each.exact_counts else 300)
+        assert 0 < len(each._sample.observations) <= (MOST if not each.exact_counts else 300)
     same = np.mean([a == b for a, b in zip(*told, strict=True)])
     assert same > 0.95  # expectations are computed at other moments
 
@@ -121,21 +121,21 @@ def test_partitions_share_one_sample() -> None:
     partition = records.object % partitions
     op = Correlated(5, 400, 10, combination=combination(3))
     cut = 30_000
-    sighting = records.sighting(slice(0, cut))
-    op.observe(Batch(records.value[:cut], None, partition[:cut], observations=sighting))
+    observation = records.sighting(slice(0, cut))
+    op.observe(Batch(records.value[:cut], None, partition[:cut], observations=observation))
     op.advance()
-    assert 0 < len(op._sample.sightings) <= MOST
-    assert len(np.unique(op._sample.sightings.owner)) > partitions // 2
+    assert 0 < len(op._sample.observations) <= MOST
+    assert len(np.unique(op._sample.observations.owner)) > partitions // 2
     told = op.notes()["expected_precision"]
     assert told is not None and 0.7 < told <= 1
     kept = np.array([5, 2])
-    before = {p: (op._sample.sightings.owner == p).sum() for p in (5, 2)}
+    before = {p: (op._sample.observations.owner == p).sum() for p in (5, 2)}
     op.keep_partitions(kept)
-    assert [(op._sample.sightings.owner == p).sum() for p in (0, 1)] == list(before.values())
+    assert [(op._sample.observations.owner == p).sum() for p in (0, 1)] == list(before.values())
     rest = np.flatnonzero(np.isin(partition, kept) & (np.arange(len(partition)) >= cut))
     numbers = np.where(partition[rest] == 5, 0, 1)
-    sighting = Observations.of(records.object[rest], records.stream[rest])
-    op.observe(Batch(records.value[rest], None, numbers, observations=sighting))
+    observation = Observations.of(records.object[rest], records.stream[rest])
+    op.observe(Batch(records.value[rest], None, numbers, observations=observation))
     op.advance()
     op._check()
     again = Correlated.from_state(unpack(pack(op.state())))
@@ -152,10 +152,10 @@ def test_the_sample_grows_again_when_little_comes() -> None:
     levels = []
     for start in range(0, len(times), 500):
         piece = slice(start, start + 500)
-        sighting = Observations.of(objects[piece], streams[piece])
-        op.observe(Batch(values[piece], times[piece], observations=sighting))
+        observation = Observations.of(objects[piece], streams[piece])
+        op.observe(Batch(values[piece], times[piece], observations=observation))
         op.advance(int(times[piece][-1]) // 5 * 5)
         levels.append(op._sample.level)
-        assert len(op._sample.sightings) <= MOST
+        assert len(op._sample.observations) <= MOST
     assert max(levels) >= 5
     assert levels[-1] < max(levels) - 2

@@ -54,7 +54,7 @@ class ControlGroup:
         if store.meta[SHOWN] < k or step < due:
             return
         kth_score = float(store.thresholds[KTH_SCORE])
-        missed = missed_scores(query.rule, store.arrays, sample.sightings, p, kth_score)
+        missed = missed_scores(query.rule, store.arrays, sample.observations, p, kth_score)
         below = np.searchsorted(-store.answer.numbers[0, :k], -missed)
         self.missed += np.bincount(below, minlength=k)[:k] * 2.0**sample.level
         self.compared += 1

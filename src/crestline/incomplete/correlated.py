@@ -7,12 +7,12 @@ added. The intervals between score and best score become short, and far less is 
 forgotten too early may be missing in an answer.
 
 All that is known of the streams comes from one sample of objects (``incomplete.sample``): up to 96
-sightings, of all partitions together. As a sighting comes, it is counted for each state in which
-its object was before (``kernels.incomplete.sightings``). So the probabilities are those of objects
-seen on just these streams; only for rare states the most probable pair of streams counts. Where
-repeats are added up, as many values are expected as a value of the sample has on average for its
-object and stream. With ``exact_counts`` every object is in the sample; that keeps the window and
-serves comparison.
+observations, of all partitions together. As an observation comes, it is counted for each state in
+which its object was before (``kernels.incomplete.sampled``). So the probabilities are those of
+objects seen on just these streams; only for rare states the most probable pair of streams counts.
+Where repeats are added up, as many values are expected as a value of the sample has on average for
+its object and stream. With ``exact_counts`` every object is in the sample; that keeps the window
+and serves comparison.
 
 The sample is the control group as well: the scores of its objects are known, and compared with the
 answers (``incomplete.control``), to tell which precision can be expected.
@@ -59,7 +59,7 @@ from crestline.incomplete.correlation import StreamCorrelation
 from crestline.incomplete.eaa import EAA
 from crestline.incomplete.printed import PrintedCorrelation
 from crestline.incomplete.sample import ObjectSample
-from crestline.kernels.incomplete.outlook import Outlook
+from crestline.kernels.incomplete.expectation import Expectation
 from crestline.kernels.incomplete.store import COUNTED, Arrivals, chosen
 from crestline.operators.partitions import renumbering
 from crestline.types import Floats, Ints
@@ -183,17 +183,17 @@ class Correlated(EAA):
         assert high is not None
         return (values / 2 - low) / (high / 2 - low) if high / 2 > low else np.ones(len(values))
 
-    def _outlook(self, p: int) -> Outlook:
+    def _expectation(self, p: int) -> Expectation:
         if self.printed:
             store = self._stores[p]
-            return self._sketched[p].outlook(store.passed, store.values)
+            return self._sketched[p].expectation(store.passed, store.values)
         repeated = self.combination.at_most > 1
-        return self._correlation.outlook(self._sample, self.hope, repeated)
+        return self._correlation.expectation(self._sample, self.hope, repeated)
 
     @property
     def candidates(self) -> int:
         """How many values are stored, those of the sample and waiting ones included."""
-        return super().candidates + len(self._sample.sightings)
+        return super().candidates + len(self._sample.observations)
 
     def notes(self) -> dict[str, Any]:
         """Return the expected precision, and about how many compared objects it rests on."""

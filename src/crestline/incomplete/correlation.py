@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 
 from crestline.core import sound
-from crestline.incomplete.sample import NewSightings, ObjectSample, repeats
-from crestline.kernels.incomplete.outlook import Outlook
-from crestline.kernels.incomplete.sightings import Tallies, count_sightings
+from crestline.incomplete.sample import NewObservations, ObjectSample, repeats
+from crestline.kernels.incomplete.expectation import Expectation
+from crestline.kernels.incomplete.sampled import Tallies, count_followers
 from crestline.types import Floats, Ints
 
 #: States with a row of their own, at most.
 _STATES = 32
 #: A state or a stream tells something when so many objects were counted.
 _ENOUGH = 16
-#: Expectations are renewed after so many sightings of the sample.
+#: Expectations are renewed after so many observations of the sample.
 _RENEWED = 8
 #: When so many values, or entries into states, were counted, all that was counted before is halved.
 _MANY = 1024
@@ -37,8 +37,8 @@ class StreamCorrelation:
             _zeros(streams, streams),
         )  # fmt: skip
 
-        self._outlook: Outlook | None = None
-        self._fresh = 0  # sightings since it was computed
+        self._expectation: Expectation | None = None
+        self._fresh = 0  # observations since it was computed
 
     def add(self, stream: Ints, shares: Floats) -> None:
         """Take in values that lie at these shares of their range."""
@@ -47,22 +47,22 @@ class StreamCorrelation:
         for power, sums in enumerate(self.values):
             sums += np.bincount(stream, shares**power, len(sums))
 
-    def count(self, sample: ObjectSample, new: NewSightings) -> None:
-        """Count what sightings tell that were added to the sample."""
+    def count(self, sample: ObjectSample, new: NewObservations) -> None:
+        """Count what observations tell that were added to the sample."""
         if self.tallies.seen.sum() > _MANY:
             for counted in self.tallies[1:]:
                 counted /= 2
         self._fresh += len(new.steps)
-        count_sightings(sample.sightings, new.first, new.steps, self.tallies)
+        count_followers(sample.observations, new.first, new.steps, self.tallies)
 
-    def outlook(self, sample: ObjectSample, hope: float, repeated: bool) -> Outlook:
+    def expectation(self, sample: ObjectSample, hope: float, repeated: bool) -> Expectation:
         """Return what may be expected; see ``_expected``."""
         little = self.tallies.seen.min() < _ENOUGH
-        if self._outlook is None or little or self._fresh >= _RENEWED:
-            self._outlook, self._fresh = self._expected(sample, hope, repeated), 0
-        return self._outlook
+        if self._expectation is None or little or self._fresh >= _RENEWED:
+            self._expectation, self._fresh = self._expected(sample, hope, repeated), 0
+        return self._expectation
 
-    def _expected(self, sample: ObjectSample, hope: float, repeated: bool) -> Outlook:
+    def _expected(self, sample: ObjectSample, hope: float, repeated: bool) -> Expectation:
         """Work out what may be expected. Where little was counted, everything may come."""
         states, entered, followed, seen, together = self.tallies
         streams = self.values.shape[1]
@@ -73,13 +73,13 @@ class StreamCorrelation:
         )
         counts, sums, of_squares = self.values
         shares, squares = sums / np.maximum(counts, 1), of_squares / np.maximum(counts, 1)
-        return Outlook(
+        return Expectation(
             states[rows],
             np.minimum(1.0, followed[rows] / often[:, None]).astype(np.float64),
             pairs.astype(np.float64),
             shares,
             squares,
-            repeats(sample.sightings, streams) if repeated else np.ones(streams),
+            repeats(sample.observations, streams) if repeated else np.ones(streams),
             hope,
         )
 

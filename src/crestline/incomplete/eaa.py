@@ -42,7 +42,7 @@ from typing import ClassVar
 
 from crestline.incomplete.operator import IncompleteOperator
 from crestline.kernels.incomplete.dominance import sweep
-from crestline.kernels.incomplete.outlook import Outlook, no_outlook
+from crestline.kernels.incomplete.expectation import Expectation, no_expectation
 
 
 class EAA(IncompleteOperator):
@@ -68,10 +68,10 @@ class EAA(IncompleteOperator):
     def _forget(self, p: int, always: bool = False) -> None:
         store = self._stores[p]
         if always or store.values > self._sweep_above(p):
-            sweep(self._query, store.arrays, self._outlook(p))
+            sweep(self._query, store.arrays, self._expectation(p))
             store.swept = store.values
             store.trim(self._piece(p))
 
-    def _outlook(self, p: int) -> Outlook:
+    def _expectation(self, p: int) -> Expectation:
         """Return what may be expected of objects; empty: anything, as far as it is possible."""
-        return no_outlook()
+        return no_expectation()

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from crestline.core import sound
+from crestline.kernels.incomplete.expectation import Expectation
 from crestline.kernels.incomplete.moments import PARTS, count_signs, new_moments, self_joins
-from crestline.kernels.incomplete.outlook import Outlook
 from crestline.kernels.incomplete.sketches import (
     BITS,
     MAPS,
@@ -45,7 +45,7 @@ class PrintedCorrelation:
         self.counters, self.values, self.parts = new_moments(streams if repeated else 0)
         self._span = max(1, -(-steps // PARTS))
         self._arrived = 0  # values since the last estimate
-        self._outlook: Outlook | None = None
+        self._expectation: Expectation | None = None
 
     def add(self, arrived: Arrivals, leaves: Ints) -> None:
         """Take in values that leave at these steps."""
@@ -56,14 +56,14 @@ class PrintedCorrelation:
             count_signs(self.counters, self.values, self.parts, self._span, *rows)
         self._arrived += len(leaves)
 
-    def outlook(self, step: int, stored: int) -> Outlook:
+    def expectation(self, step: int, stored: int) -> Expectation:
         """Return what may be expected after a step: the largest values."""
-        if self._outlook is None or self._arrived > _OFTEN * stored:
+        if self._expectation is None or self._arrived > _OFTEN * stored:
             self._arrived, self.sketches = 0, without_unused(self.sketches, step)
-            self._outlook = self._estimated(step)
-        return self._outlook
+            self._expectation = self._estimated(step)
+        return self._expectation
 
-    def _estimated(self, step: int) -> Outlook:
+    def _estimated(self, step: int) -> Expectation:
         streams = len(self.sketches)
         single = 1 << np.arange(streams)
         if streams <= _JOINT:
@@ -79,7 +79,7 @@ class PrintedCorrelation:
             joins, counts = self_joins(self.counters, self.values, self.parts, self._span, step)
             times = np.maximum(1.0, joins / np.maximum(counts, 1))
         full = np.ones(streams)
-        return Outlook(states, chances, pairs, full, full, times, 0.0)
+        return Expectation(states, chances, pairs, full, full, times, 0.0)
 
     @staticmethod
     def _shares(unions: Floats, state: int, single: Ints) -> Floats:

@@ -1,8 +1,8 @@
-"""A sample of objects of which every sighting in the window is kept, of all partitions together.
+"""A sample of objects of which every observation in the window is kept, of all partitions together.
 
 One in ``2 ** level`` objects is in the sample. The level rises when the sample is too large, and
-falls when it has become small: then sightings of the objects that are now in it too are missing for
-the length of a window. The correlation of streams (``correlation``) and the control group
+falls when it has become small: then observations of the objects that are now in it too are missing
+for the length of a window. The correlation of streams (``correlation``) and the control group
 (``control``) both rest on it.
 """
 
@@ -16,19 +16,19 @@ import numpy as np
 from crestline.core import sound
 from crestline.core.sentinels import LONG_AGO
 from crestline.incomplete.store import ObjectStore
-from crestline.kernels.incomplete.sightings import SIGHTING, hashed, in_sample
+from crestline.kernels.incomplete.sampled import SAMPLED, hashed, in_sample
 from crestline.kernels.incomplete.store import Arrivals
 from crestline.types import Floats, Ints
 
-#: The sample is made smaller when it has more sightings than this.
+#: The sample is made smaller when it has more observations than this.
 MOST = 96
 #: It is made larger when it has fewer than this part of that.
 _FEW = 8
-_NAMES = SIGHTING.names or ()
+_NAMES = SAMPLED.names or ()
 
 
-class NewSightings(NamedTuple):
-    """Where the sightings begin that have just been added, and the steps at which they came."""
+class NewObservations(NamedTuple):
+    """Where the observations begin that have just been added, and the steps at which they came."""
 
     first: int
     steps: Ints
@@ -39,7 +39,7 @@ class ObjectSample:
 
     def __init__(self, whole: bool = False) -> None:
         self.level = 0
-        self.sightings: Any = np.empty(0, SIGHTING).view(np.recarray)
+        self.observations: Any = np.empty(0, SAMPLED).view(np.recarray)
         #: By partition, the step from which on nothing of it is missing.
         self.complete_from = np.empty(0, np.int64)
         self._whole = whole
@@ -51,29 +51,29 @@ class ObjectSample:
 
     def add(
         self, p: int, arrived: Arrivals, steps: Ints, leaves: Ints, passed: int
-    ) -> NewSightings:
-        """Add the sightings of a partition that came at these steps; forget those that have left
+    ) -> NewObservations:
+        """Add the observations of a partition that came at these steps; forget those that have left
         the window before."""
         keys = hashed(arrived.high, arrived.low)
         rows = np.flatnonzero(in_sample(keys, self.level))
-        held = self.sightings.view(np.ndarray)
+        held = self.observations.view(np.ndarray)
         stay = np.flatnonzero((held["owner"] != p) | (held["leaves"] > passed))
         first = len(stay)
-        sightings = np.empty(first + len(rows), SIGHTING)
-        sightings[:first], new = held[stay], sightings[first:]
+        observations = np.empty(first + len(rows), SAMPLED)
+        observations[:first], new = held[stay], observations[first:]
         new["key"], new["stream"], new["owner"] = keys[rows], arrived.stream[rows], p
         new["value"], new["leaves"], new["state"] = arrived.value[rows], leaves[rows], 0
-        self.sightings = sightings.view(np.recarray)
-        return NewSightings(first, steps[rows])
+        self.observations = observations.view(np.recarray)
+        return NewObservations(first, steps[rows])
 
     def resize(self, stores: Sequence[ObjectStore]) -> None:
-        """Adapt the level to the number of sightings in the windows."""
+        """Adapt the level to the number of observations in the windows."""
         if self._whole:
             return
-        while len(self.sightings) > MOST:
+        while len(self.observations) > MOST:
             self.level += 1
-            self.sightings = self.sightings[in_sample(self.sightings.key, self.level)]
-        if self.level == 0 or len(self.sightings) * _FEW >= MOST:
+            self.observations = self.observations[in_sample(self.observations.key, self.level)]
+        if self.level == 0 or len(self.observations) * _FEW >= MOST:
             return
         passed = np.array([store.passed for store in stores])
         if (self.complete_from <= passed).all():
@@ -82,37 +82,37 @@ class ObjectSample:
 
     def keep_partitions(self, kept: Ints, numbers: Ints) -> None:
         """Forget all partitions but these; they get new numbers."""
-        numbers = numbers[self.sightings.owner]
-        self.sightings = self.sightings[numbers >= 0]
-        self.sightings.owner = numbers[numbers >= 0]
+        numbers = numbers[self.observations.owner]
+        self.observations = self.observations[numbers >= 0]
+        self.observations.owner = numbers[numbers >= 0]
         self.complete_from = self.complete_from[kept]
 
     def state(self) -> dict[str, Any]:
         columns: dict[str, Any] = {"level": self.level, "complete_from": self.complete_from}
         for name in _NAMES:
             dtype = np.float64 if name == "value" else np.int64
-            columns[name] = np.ascontiguousarray(self.sightings[name], dtype)
+            columns[name] = np.ascontiguousarray(self.observations[name], dtype)
         return columns
 
     def restore(self, state: dict[str, Any], streams: int, partitions: int) -> None:
-        count = sound.length("sightings", *(state[name] for name in _NAMES))
-        sound.within("sightings.stream", state["stream"], 0, streams)
-        sound.within("sightings.owner", state["owner"], 0, partitions)
-        sound.within("sightings.state", state["state"], 0, 1 << streams)
-        sound.moments("sightings", state["leaves"], state["complete_from"])
-        sound.numbers("sightings.value", state["value"])
+        count = sound.length("observations", *(state[name] for name in _NAMES))
+        sound.within("observations.stream", state["stream"], 0, streams)
+        sound.within("observations.owner", state["owner"], 0, partitions)
+        sound.within("observations.state", state["state"], 0, 1 << streams)
+        sound.moments("observations", state["leaves"], state["complete_from"])
+        sound.numbers("observations.value", state["value"])
         sound.length("complete_from", state["complete_from"], of=partitions)
         sound.require(0 <= state["level"] < 23, "the sample has no such level")
-        self.sightings = np.empty(count, SIGHTING).view(np.recarray)
+        self.observations = np.empty(count, SAMPLED).view(np.recarray)
         for name in _NAMES:
-            self.sightings[name] = state[name]
+            self.observations[name] = state[name]
         self.level, self.complete_from = state["level"], state["complete_from"].copy()
 
 
-def repeats(sightings: Any, streams: int) -> Floats:
+def repeats(observations: Any, streams: int) -> Floats:
     """Return by stream how often the object of a value is seen by it, on average: the size of the
     join of the stream with itself divided by its own."""
-    keys = np.stack((sightings.key, sightings.owner.astype(np.int64), sightings.stream))
+    keys = np.stack((observations.key, observations.owner.astype(np.int64), observations.stream))
     groups, counts = np.unique(keys, axis=1, return_counts=True)
     own = np.bincount(groups[2], counts, streams)
     joined = np.bincount(groups[2], counts.astype(np.float64) ** 2, streams)

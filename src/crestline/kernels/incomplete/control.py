@@ -14,30 +14,30 @@ from crestline.types import Floats, Records
 
 @kernel
 def missed_scores(
-    rule: ScoreRule, store: StoreArrays, sightings: Records, partition: int, kth_score: float
+    rule: ScoreRule, store: StoreArrays, observations: Records, partition: int, kth_score: float
 ) -> Floats:
     """Return the scores of the objects of the sample, in one partition, above the k-th score of its
     approximate answer that are not stored with that score."""
     objects, step = store.heaps.objects, store.meta[PASSED]
-    scores = np.empty(len(sightings))
-    taken = np.zeros(len(sightings), np.bool_)
+    scores = np.empty(len(observations))
+    taken = np.zeros(len(observations), np.bool_)
     sums = new_sums(len(rule.order))
     count = 0
-    for i in range(len(sightings) - 1, -1, -1):
-        mine = sightings[i].owner == partition and sightings[i].leaves > step
+    for i in range(len(observations) - 1, -1, -1):
+        mine = observations[i].owner == partition and observations[i].leaves > step
         if taken[i] or not mine:
             continue
         for x in range(len(sums.counts)):
             sums.counts[x] = 0
         for j in range(i, -1, -1):  # newer values first
-            if sightings[j].key != sightings[i].key or sightings[j].owner != partition:
+            if observations[j].key != observations[i].key or observations[j].owner != partition:
                 continue
             taken[j] = True
-            if sightings[j].leaves > step:
-                add_value(rule, sums, sightings[j].stream, sightings[j].value)
+            if observations[j].leaves > step:
+                add_value(rule, sums, observations[j].stream, observations[j].value)
         score, _, _ = score_bounds(rule, sums, store.meta[ACTIVE], 0)
         if score > kth_score:
-            slot = find_hashed(objects, store.table, sightings[i].key)
+            slot = find_hashed(objects, store.table, observations[i].key)
             if slot < 0 or objects[slot].newest < 0 or objects[slot].score != score:
                 scores[count] = score
                 count += 1

@@ -23,8 +23,8 @@ from crestline.kernels.incomplete.combine import (
     add_value,
     score_bounds,
 )
+from crestline.kernels.incomplete.expectation import Expectation, expected_most
 from crestline.kernels.incomplete.heaps import CERTAIN, Heaps, hold, release
-from crestline.kernels.incomplete.outlook import Outlook, expected_most
 from crestline.kernels.incomplete.refresh import hide, new_sums, refresh, take_out
 from crestline.kernels.incomplete.store import (
     ACTIVE,
@@ -48,7 +48,7 @@ _LARGEST = sys.float_info.max
 
 @borrowing_kernel
 def _instance_bounds(
-    rule: ScoreRule, store: StoreArrays, i: int, outlook: Outlook, sums: StreamSums
+    rule: ScoreRule, store: StoreArrays, i: int, expectation: Expectation, sums: StreamSums
 ) -> tuple[float, float]:
     """Return the least and the most that the instance at value ``i`` scores."""
     observations, active = store.observations, store.meta[ACTIVE]
@@ -60,8 +60,8 @@ def _instance_bounds(
         add_value(rule, sums, observations[j].stream, observations[j].value)
         j = observations[j].older
     _, least, most = score_bounds(rule, sums, active, seen)
-    if len(outlook.pairs) > 0:
-        most = expected_most(rule, sums, active, seen, outlook)
+    if len(expectation.pairs) > 0:
+        most = expected_most(rule, sums, active, seen, expectation)
     return least, most
 
 
@@ -98,7 +98,12 @@ def _threshold(rule: ScoreRule, heaps: Heaps, k: int) -> float:
 
 @kernel
 def _mark_needed(
-    rule: ScoreRule, store: StoreArrays, k: int, outlook: Outlook, sums: StreamSums, needed: Ints
+    rule: ScoreRule,
+    store: StoreArrays,
+    k: int,
+    expectation: Expectation,
+    sums: StreamSums,
+    needed: Ints,
 ) -> int:
     """Mark the values whose instances are kept; return how many there are."""
     meta, observations, heaps = store.meta, store.observations, store.heaps
@@ -113,7 +118,7 @@ def _mark_needed(
         for i in range(start, end - 1, -1):
             if observations[i].older >= end:
                 continue  # an older value of the object leaves at the same time: one instance
-            least, most[i - head] = _instance_bounds(rule, store, i, outlook, sums)
+            least, most[i - head] = _instance_bounds(rule, store, i, expectation, sums)
             slot = int(np.int64(observations[i].slot))  # of 64 bits, as elsewhere
             _hold_certain(heaps, slot, least, k)
         threshold = _threshold(rule, heaps, k)
@@ -153,17 +158,17 @@ def _compact(store: StoreArrays, needed: Ints) -> Ints:
 
 
 @kernel
-def sweep(query: ObjectQuery, store: StoreArrays, outlook: Outlook) -> None:
+def sweep(query: ObjectQuery, store: StoreArrays, expectation: Expectation) -> None:
     """Forget every value that no instance of the k dominance set needs.
 
-    With an ``outlook``, instances are dominated by what is expected; if it is empty, by what is
+    With an ``expectation``, instances are dominated by what is expected; if it is empty, by what is
     certain.
     """
     meta, heaps = store.meta, store.heaps
     objects = heaps.objects
     sums = new_sums(heaps.lists.shape[1])
     needed = np.zeros(meta[TAIL] - meta[HEAD], np.int64)
-    meta[INSTANCES] = _mark_needed(query.rule, store, query.k, outlook, sums, needed)
+    meta[INSTANCES] = _mark_needed(query.rule, store, query.k, expectation, sums, needed)
     dropped_until = _compact(store, needed)
     changed = meta[CHANGED]
     for slot in range(meta[USED]):

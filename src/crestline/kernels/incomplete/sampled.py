@@ -1,10 +1,10 @@
 """A sample of objects with everything that was seen of them, and what it tells of the streams.
 
-``count_sightings`` goes through the sightings as they come. An object enters a state (the set of
-streams that have seen it since it entered the window) with its first sighting by a stream, and that
-sighting follows all its earlier states that are in the window. Entries and followers are counted as
-they pass. So their ratio is the probability that a stream follows, and nothing has to be guessed of
-objects whose sightings are only partly in the window.
+``count_followers`` goes through the observations as they come. An object enters a state (the set of
+streams that have seen it since it entered the window) with its first observation by a stream, and
+that observation follows all its earlier states that are in the window. Entries and followers are
+counted as they pass. So their ratio is the probability that a stream follows, and nothing has to be
+guessed of objects whose observations are only partly in the window.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from crestline.kernels.incomplete.expectation import row_of
 from crestline.kernels.incomplete.objects import mixed
-from crestline.kernels.incomplete.outlook import row_of
 from crestline.kernels.jit.tiers import borrowing_kernel, kernel
 from crestline.types import Bools, Floats, Ints, Records
 
 #: One value of an object in the sample.
-SIGHTING = np.dtype(
+SAMPLED = np.dtype(
     [
         ("key", "i8"),  # a hash of the object
-        ("state", "i8"),  # the streams that saw it up to this sighting, as bits
+        ("state", "i8"),  # the streams that saw it up to this observation, as bits
         ("value", "f8"),
         ("leaves", "i8"),  # the step at which it leaves the window
         ("stream", "i4"),
@@ -79,19 +79,19 @@ def _row_for(tallies: Tallies, state: int) -> int:
 
 
 @borrowing_kernel
-def count_sightings(sightings: Records, first: int, steps: Ints, tallies: Tallies) -> None:
-    """Set the states of the sightings from ``first`` on, which came at these steps, and count what
-    they tell."""
-    for i in range(first, len(sightings)):
-        key, owner = sightings[i].key, sightings[i].owner
-        x = sightings[i].stream
+def count_followers(observations: Records, first: int, steps: Ints, tallies: Tallies) -> None:
+    """Set the states of the observations from ``first`` on, which came at these steps, and count
+    what they tell."""
+    for i in range(first, len(observations)):
+        key, owner = observations[i].key, observations[i].owner
+        x = observations[i].stream
         state, last = 0, 0
         for j in range(i - 1, -1, -1):
-            if sightings[j].key != key or sightings[j].owner != owner:
+            if observations[j].key != key or observations[j].owner != owner:
                 continue
-            if sightings[j].leaves <= steps[i - first]:
+            if observations[j].leaves <= steps[i - first]:
                 break
-            earlier = sightings[j].state
+            earlier = observations[j].state
             if state == 0:
                 state = earlier
                 if (state >> x) & 1 == 1:
@@ -101,7 +101,7 @@ def count_sightings(sightings: Records, first: int, steps: Ints, tallies: Tallie
                 if row >= 0:
                     tallies.followed[row, x] += 1.0
                 last = earlier
-        sightings[i].state = state | (1 << x)
+        observations[i].state = state | (1 << x)
         if (state >> x) & 1 == 0:
             tallies.entered[_row_for(tallies, state | (1 << x))] += 1.0
             tallies.seen[x] += 1.0

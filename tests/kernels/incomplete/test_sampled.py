@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from crestline.kernels.incomplete.sightings import (
-    SIGHTING,
+from crestline.kernels.incomplete.sampled import (
+    SAMPLED,
     Tallies,
-    count_sightings,
+    count_followers,
     hashed,
     in_sample,
 )
@@ -18,24 +18,28 @@ WIDTH = 10
 
 
 def counted(rows: list[tuple[int, int, int]], states: int = 8) -> tuple[Any, Tallies]:
-    """Count sightings (object, stream, step) in two parts; return them and the tallies."""
-    sightings = np.zeros(len(rows), SIGHTING).view(np.recarray)
+    """Count observations (object, stream, step) in two parts; return them and the tallies."""
+    observations = np.zeros(len(rows), SAMPLED).view(np.recarray)
     for i, (key, stream, step) in enumerate(rows):
-        sightings[i].key, sightings[i].stream, sightings[i].leaves = key, stream, step + WIDTH
+        observations[i].key, observations[i].stream, observations[i].leaves = (
+            key,
+            stream,
+            step + WIDTH,
+        )
     steps = np.array([step for *_, step in rows])
     tallies = Tallies(
         np.zeros(states, np.int64), np.zeros(states), np.zeros((states, 3)), np.zeros(3),
         np.zeros((3, 3)),
     )  # fmt: skip
     half = len(rows) // 2
-    count_sightings(sightings[:half], 0, steps[:half], tallies)
-    count_sightings(sightings, half, steps[half:], tallies)
-    return sightings, tallies
+    count_followers(observations[:half], 0, steps[:half], tallies)
+    count_followers(observations, half, steps[half:], tallies)
+    return observations, tallies
 
 
 def test_a_sighting_follows_all_earlier_states_of_its_object() -> None:
-    sightings, tallies = counted([(7, 0, 0), (8, 0, 1), (7, 1, 2), (7, 2, 3), (8, 2, 4)])
-    assert sightings.state.tolist() == [0b001, 0b001, 0b011, 0b111, 0b101]
+    observations, tallies = counted([(7, 0, 0), (8, 0, 1), (7, 1, 2), (7, 2, 3), (8, 2, 4)])
+    assert observations.state.tolist() == [0b001, 0b001, 0b011, 0b111, 0b101]
     entered = dict(zip(tallies.states.tolist(), tallies.entered.tolist(), strict=True))
     assert {state: n for state, n in entered.items() if state} == {1: 2, 3: 1, 7: 1, 5: 1}
     followed = dict(zip(tallies.states.tolist(), tallies.followed.tolist(), strict=True))
@@ -46,24 +50,24 @@ def test_a_sighting_follows_all_earlier_states_of_its_object() -> None:
 
 
 def test_what_has_left_the_window_is_not_followed() -> None:
-    sightings, tallies = counted([(7, 0, 0), (7, 1, WIDTH)])
-    assert sightings.state.tolist() == [0b001, 0b010]
+    observations, tallies = counted([(7, 0, 0), (7, 1, WIDTH)])
+    assert observations.state.tolist() == [0b001, 0b010]
     assert not tallies.followed.any()
 
 
 def test_other_partitions_have_other_objects() -> None:
-    sightings, _ = counted([(7, 0, 0)])
-    both = np.concatenate((sightings, sightings)).view(np.recarray)
+    observations, _ = counted([(7, 0, 0)])
+    both = np.concatenate((observations, observations)).view(np.recarray)
     both.owner[1] = 1
     both.stream[1] = 1
     _, tallies = counted([])
-    count_sightings(both, 0, np.zeros(2, np.int64), tallies)
+    count_followers(both, 0, np.zeros(2, np.int64), tallies)
     assert both.state.tolist() == [0b001, 0b010]
 
 
 def test_a_repeat_changes_no_state() -> None:
-    sightings, tallies = counted([(7, 0, 0), (7, 1, 1), (7, 0, 2)])
-    assert sightings.state.tolist() == [0b001, 0b011, 0b011]
+    observations, tallies = counted([(7, 0, 0), (7, 1, 1), (7, 0, 2)])
+    assert observations.state.tolist() == [0b001, 0b011, 0b011]
     assert tallies.seen.tolist() == [1, 1, 0]
 
 
