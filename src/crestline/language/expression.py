@@ -32,6 +32,8 @@ class Expression:
 
     sql: str
     root: Node = field(init=False, repr=False, compare=False)
+    #: The columns that are read, each once, in the order of their first use.
+    columns: tuple[str, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         cursor = Cursor(self.sql)
@@ -50,11 +52,8 @@ class Expression:
     def _set(self, root: Node) -> None:
         object.__setattr__(self, "sql", canonical(root))
         object.__setattr__(self, "root", root)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns that are read, each once, in the order of their first use."""
-        return tuple(dict.fromkeys(column.name for column in columns(self.root)))
+        names = tuple(dict.fromkeys(column.name for column in columns(root)))
+        object.__setattr__(self, "columns", names)
 
     @property
     def column(self) -> str | None:

@@ -42,7 +42,8 @@ class PerPartition:
         """Add ``more`` partitions; ``fills`` are others than usual."""
         for name, usual in self._fills.items():
             fill = np.asarray(fills.get(name, usual), usual.dtype)
-            fresh = np.broadcast_to(fill, (more, *fill.shape))
+            fresh = np.empty((more, *fill.shape), fill.dtype)
+            fresh[:] = fill
             self.columns[name] = np.concatenate((self.columns[name], fresh))
 
     def keep(self, partitions: Ints) -> None:

@@ -206,8 +206,8 @@ def plan(query: Query) -> QueryPlan:
         if sentence := refusal(query):
             raise PlanError(sentence)
     chosen = QueryPlan(query, *_choose(query))
-    if chosen.algorithm.plans:
-        return chosen  # see ``planner.shared``
+    if chosen.algorithm.plans or not (chosen.options or query.combine):
+        return chosen  # for plans see ``planner.shared``; there is no option that may not fit
     try:
         chosen.make_operator()
     except CrestlineError as error:  # an option that does not fit

@@ -231,9 +231,10 @@ def arrange(queries: Mapping[str, Query], standing: Standing | None = None) -> l
         key = sharing_key(query)
         families.setdefault(("alone", name) if key is None else key, {})[name] = query
     bundles: list[Bundle] = []
-    standing = standing or Standing(exact=frozenset(queries))
-    for group in standing.groups(queries):
+    groups = standing.groups(queries) if standing is not None and len(queries) > 1 else []
+    for group in groups:
         if pays([next(iter(f.values())) for f in families.values() if f.keys() & group.keys()]):
+            assert standing is not None
             bundles.append(Bundle.standing(group, standing.computed))
             families = {key: _without(family, group) for key, family in families.items()}
     for family in filter(None, families.values()):

@@ -62,7 +62,9 @@ class StreamRun:
         self.schema = settled(schema, uses)
         for variant in variants:
             self.schema = widened(self.schema, variant, schema.names, uses)
-        standing = standing_on(queries, self.schema, bounded=bounded)
+        # One query stands alone, whatever its columns are.
+        several = len(queries) > 1
+        standing = standing_on(queries, self.schema, bounded=bounded) if several else None
         self._bundles = [self._run_of(bundle) for bundle in arrange(queries, standing)]
         #: Rejects of bundles that were removed.
         self._removed: list[pa.Table] = []
