@@ -71,6 +71,8 @@ class ArrivalOperator(Reporting):
     filter: int | None = None
     #: The options of the algorithm, with their defaults; None: chosen from k and the window.
     OPTIONS: ClassVar[Mapping[str, float | None]] = {}
+    #: The rows of the last report and a few more: only speed depends on it.
+    _usual_rows = 0
 
     def __init__(
         self,
@@ -257,9 +259,11 @@ class ArrivalOperator(Reporting):
             own["counts"],
             moments,
             moment_from,
+            self._usual_rows,
         )  # fmt: skip
         band.replace(start, **every.take(kept).columns)
         partition, end, count, _, indices, _ = written(report)
+        self._usual_rows = len(indices) + len(indices) // 8
         ids, scores = every["id"][indices], every["score"][indices]
         end = end if timed else end + 1
         return self._reported(Snapshots.of(partition, end, count, ids, scores))

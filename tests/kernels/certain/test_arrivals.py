@@ -102,6 +102,7 @@ def test_bands_hold_the_answer_after_every_arrival(kind: int, seed: int) -> None
     _, kept, report = advance_bands(
         rule, Born(scores, ats, ats, ats), np.zeros(n, np.int64), np.zeros(2, np.int64),
         np.array([0, n]), state, np.array([n]), NONE, np.zeros(2, np.int64),
+        int(rng.integers(0, 9)),
     )  # fmt: skip
     _, end, count, _, records, _ = written(report)
     assert end.tolist() == list(range(n))
@@ -122,7 +123,7 @@ def test_a_probable_band_without_limits_is_exact(seed: int) -> None:
     _, _, report = advance_bands(
         rule, Born(scores, np.arange(n), times, times), np.zeros(n, np.int64),
         np.zeros(2, np.int64), np.array([0, n]), state, np.zeros(1, np.int64), moments,
-        np.array([0, len(moments)]),
+        np.array([0, len(moments)]), 0,
     )  # fmt: skip
     _, end, count, _, records, _ = written(report)
     shown: list[int] = []

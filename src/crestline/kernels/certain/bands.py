@@ -244,7 +244,7 @@ def _advance_band(
 @kernel
 def advance_bands(
     rule: BandRule, born: Born, dominators: Ints, listed: Ints, arrived: Ints, state: BandState,
-    until: Ints, moments: Ints, moment_from: Ints,
+    until: Ints, moments: Ints, moment_from: Ints, usual_rows: int,
 ) -> tuple[Ints, Ints, Report]:  # fmt: skip
     """Take in the new records, and report at every arrival.
 
@@ -255,7 +255,8 @@ def advance_bands(
     records born after ``a - width`` are alive.
 
     ``dominators`` (strict) and ``state`` change in place. Returns the kept records as offsets and
-    indices, and the snapshots; their ends are arrivals.
+    indices, and the snapshots; their ends are arrivals. The report begins with room for
+    ``usual_rows``.
     """
     k = rule.k
     partitions = len(listed) - 1
@@ -269,7 +270,7 @@ def advance_bands(
     kept = np.empty(listed[partitions] + arrived[partitions] - arrived[0], np.int64)
     kept_from = np.zeros(partitions + 1, np.int64)
     filled = 0
-    report = new_report(0, 64, 4 * k + 64)
+    report = new_report(0, usual_rows // k + 64, usual_rows + 4 * k + 64)
     cursor = np.zeros(4, np.int64)
     for p in range(partitions):
         head = most_new + 1
