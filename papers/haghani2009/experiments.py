@@ -262,7 +262,7 @@ def _memory(size: Size, *, streams: int, k: int, window: int) -> dict[str, Any]:
             row = [op.instances, held_bytes(op)]
             if isinstance(op, Correlated):
                 estimators = held_bytes([op._sample, op._correlation, op._sketched])
-                row += [len(op._sample.sightings), estimators]
+                row += [len(op._sample.observations), estimators]
             rows.append(row)
             before = place
         means = np.mean(rows, axis=0).tolist()

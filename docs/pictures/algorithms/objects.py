@@ -24,7 +24,7 @@ from style import (
 from crestline.core.batch import Batch, Observations
 from crestline.incomplete import EAA, SLA, Combination, Correlated
 from crestline.kernels.incomplete.combine import StreamSums
-from crestline.kernels.incomplete.outlook import expected_most
+from crestline.kernels.incomplete.expectation import expected_most
 from crestline.streams import generate
 
 # -- EAA ------------------------------------------------------------------------------------------
@@ -129,7 +129,7 @@ def stored(count: int = 2_400, window: int = 120) -> Stored:
         operator.advance()
         operator.prune()
         kept[kind.__name__] = operator.instances
-    outlook = operator._outlook(0)  # of CORRELATED
+    expectation = operator._expectation(0)  # of CORRELATED
     rule = combination.rule(np.arange(3))
     first = count - window
     rows = []
@@ -144,7 +144,7 @@ def stored(count: int = 2_400, window: int = 120) -> Stored:
             np.array([int(x in mine) for x in range(3)]),
             np.array([mine.get(x, 0.0) for x in range(3)]),
         )
-        hoped = expected_most(rule, sums, 0b111, sum(1 << x for x in mine), outlook)
+        hoped = expected_most(rule, sums, 0b111, sum(1 << x for x in mine), expectation)
         sure[int(objects[at])] = least
         best = sorted(sure.values(), reverse=True)
         rows.append((at, least, least + len(missing), hoped, best[2] if len(best) > 2 else 0))
