@@ -203,7 +203,7 @@ def test_no_column_of_a_stream_is_taken_for_one_of_ours(kind: str) -> None:
 def test_a_star_may_bring_names_of_ours() -> None:
     names = [name for name in dict.fromkeys(map(str, OURS)) if name != "score"]
     stream = pa.table({name: [number, 1] for number, name in enumerate(names)})
-    text = "SELECT TOP 2 * FROM s [ROWS 2] PARTITION BY chunk ORDER BY bucket DESC, _row"
+    text = "SELECT TOP 2 * FROM s [ROWS 2] PARTITION BY chunk ORDER BY batch DESC, _row"
     rows = answers(text, {}, stream)
     for found in rows.values():
         assert {tuple(row[name] for name in names) for row in found} == {

@@ -20,6 +20,7 @@ import pytest
 import crestline
 from crestline.core.errors import SourceError
 from crestline.sources import copies
+from crestline.sources import scratch as scratch_folders
 from local.engines import rejects_of, rows_of
 
 QUERY = "SELECT TOP 2 name, val FROM s [ROWS 3] ORDER BY val DESC"
@@ -154,7 +155,7 @@ def test_copies_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     path, scratch = tmp_path / "s.csv", tmp_path / "scratch"
     path.write_bytes(csv_text().encode("utf-16"))
     scratch.mkdir()
-    monkeypatch.setattr(copies.tempfile, "tempdir", str(scratch))
+    monkeypatch.setattr(scratch_folders.tempfile, "tempdir", str(scratch))
     assert answer(path) == OF_CSV
     with crestline.open(QUERY) as session:
         assert rows_of(session.push(path)) == OF_CSV, "it lives until it is read"

@@ -23,8 +23,8 @@ that are on the other one too; and the largest value. It keeps more, and each pa
 of its own.
 
 Memory counts here, so values are swept more often than by EAA: when an eighth more are stored, and
-8. Values that leave together compete at once, so with long slides, and with windows that slide in
-time, more of them are awaited first: 64, and a quarter.
+at least 8 more. Values that leave together compete at once, so with long slides, and with windows
+that slide in time, more of them are awaited first: a quarter, and at least 64.
 
 **Cost** as EAA, with fewer values and more sweeps. **Keeps** an ever smaller part of the window as
 it grows; the sample and what is counted take 3 to 5 kB.
