@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from crestline.core.errors import CrestlineError
 from crestline.core.sentinels import LONG_AGO, NEVER
 from crestline.core.snapshots import Snapshots
 from crestline.types import Bools, Floats, Ints
+
+#: The position or time of a record, or those of several.
+Position = TypeVar("Position", int, Ints)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +38,16 @@ class WindowEnds:
         low = LONG_AGO if self.window is None else end - self.window + shift
         return low, end + shift
 
-    def first_end(self, position: int) -> int:
-        """The first window end after a record."""
+    def first_end(self, position: Position) -> Position:
+        """The first window end after a record, or after each of several."""
         if self.slide is None:
             return position if self.timed else position + 1
         return (position // self.slide + 1) * self.slide
 
-    def last_end(self, position: int) -> int:
+    def last_end(self, position: Position) -> Position:
         """The last window end whose window still holds the record."""
         if self.window is None:
-            return NEVER
+            return position * 0 + NEVER
         if self.slide is None:
             return position + self.window - 1 if self.timed else position + self.window
         return (position + self.window) // self.slide * self.slide
@@ -175,23 +178,21 @@ class WholeWindows(ABC):
     _uncertain: ClassVar[bool] = False
 
     def _due(self, positions: Ints, p: int, limit: int) -> list[int]:
-        """Window ends of the partition after the last one handled, up to the limit."""
-        slide, window = self.slide, self.window
-        due: set[int] = set()
-        done = self.done.get(p)
-        for moment in positions.tolist():
-            first = self.ends.first_end(moment)
-            if slide is None:  # one for each distinct time (or position) of a new record
-                due.add(first)
-            elif self.only_changes:  # a window changes only where a record comes or goes
-                due.add(first)
-                if window is not None:
-                    due.add(self.ends.last_end(moment) + slide)
-            else:
-                if done is not None:
-                    first = max(first, (done // slide + 1) * slide)
-                due.update(range(first, min(limit, self.ends.last_end(moment)) + 1, slide))
-        return sorted(end for end in due if end <= limit and (done is None or end > done))
+        """Window ends of the partition after the last one handled, up to the limit; positions
+        ascend."""
+        slide, done = self.slide, self.done.get(p, LONG_AGO)
+        first, last = self.ends.first_end(positions), self.ends.last_end(positions)
+        if slide is None:  # one for each distinct time (or position) of a new record
+            due = first
+        elif self.only_changes:  # a window changes only where a record comes or goes
+            due = first if self.window is None else np.concatenate((first, last + slide))
+        else:
+            begin = np.maximum(first, (done // slide + 1) * slide)
+            until = np.minimum(last, limit)
+            some = begin <= until
+            due = _in_ranges(begin[some], until[some], slide)
+        ends: list[int] = np.unique(due[(due > done) & (due <= limit)]).tolist()
+        return ends
 
     def _needed_from(self, limit: int) -> int:
         """Records from here on can be in a window after those up to ``limit``. A stream of changes
@@ -261,6 +262,17 @@ class WholeWindows(ABC):
         for p, limit in self.done.items():
             positions = self.records["at"][self.records["partition"] == p]
             assert (positions >= self._needed_from(limit)).all(), ("N1", p)
+
+
+def _in_ranges(first: Ints, last: Ints, step: int) -> Ints:
+    """Every ``step``-th number of the ranges, both ends included, which ascend in both ends."""
+    if len(first) == 0:
+        return first
+    apart = np.flatnonzero(first[1:] > last[:-1] + step)  # ranges that touch are one
+    first, last = first[np.append(0, apart + 1)], last[np.append(apart, len(last) - 1)]
+    return np.concatenate(
+        [np.arange(a, b + 1, step) for a, b in zip(first.tolist(), last.tolist(), strict=True)]
+    )
 
 
 __all__ = ["WholeWindows", "WindowEnds"]
