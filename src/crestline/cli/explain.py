@@ -93,8 +93,7 @@ def _draw(queries: Mapping[str, Query], path: str) -> None:
     drawn = [
         (bundle, plans)
         for bundle in planner.arrange(queries)
-        if isinstance(bundle.plan, planner.SharedPlan)
-        and (plans := planner.execution_plans(bundle.plan))
+        if bundle.plan.together and (plans := planner.execution_plans(bundle.plan.together))
     ]
     if not drawn:
         raise Misuse(

@@ -47,8 +47,8 @@ def facts_by_query(queries: Mapping[str, Query]) -> dict[str, QueryFacts]:
 
 
 def _bundle_facts(bundle: Bundle) -> dict[str, Any] | None:
-    shared = bundle.plan
-    if (standing := shared.standing) is not None:
+    shared, standing = bundle.plan.together, bundle.plan.standing
+    if standing is not None:
         grid = {"columns": list(standing.columns), "cells_each_way": standing.resolution}
         return {
             "queries": list(bundle.queries), "structure": _standing_text(standing),
@@ -56,7 +56,7 @@ def _bundle_facts(bundle: Bundle) -> dict[str, Any] | None:
             "expected_references": round(standing.references, 1),
             "computed": sorted(standing.computed),
         }  # fmt: skip
-    if not isinstance(shared, SharedPlan):
+    if shared is None:
         return None
     entries: dict[str, Any] = {"queries": list(bundle.queries), "structure": _structure(shared)}
     if not shared.uncertain and not shared.on_arrival:
@@ -100,9 +100,8 @@ def _block(bundle: Bundle, queries: Mapping[str, Query], width: int) -> Block:
     names = list(bundle.queries)
     if bundle.plan.standing is not None:
         return _standing_block(bundle.plan.standing, names)
-    if not isinstance(bundle.plan, SharedPlan):
+    if (shared := bundle.plan.together) is None:
         return Block([("alone", names[0]), ("because", _why(bundle, queries, names[0]) or "")])
-    shared = bundle.plan
     lines = [("shared by" if len(names) > 1 else "planned", listed(names))]
     lines.append(("structure", _structure(shared)))
     if not shared.uncertain and not shared.on_arrival:

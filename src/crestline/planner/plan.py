@@ -32,6 +32,7 @@ from crestline.planner.refusals import REFUSALS
 from crestline.uncertain.semantics import meaning_of
 
 if TYPE_CHECKING:
+    from crestline.planner.shared import SharedPlan
     from crestline.planner.standing import StandingPlan
 
 #: Settings in the state of an operator that the query determines as well.
@@ -55,6 +56,10 @@ class Plan(Protocol):
     @property
     def shared(self) -> bool:
         """Whether other queries can join."""
+
+    @property
+    def together(self) -> SharedPlan | None:
+        """This plan, if its queries rank the same records alike (``planner.shared``)."""
 
     @property
     def standing(self) -> StandingPlan | None:
@@ -98,6 +103,10 @@ class QueryPlan:
     @property
     def shared(self) -> bool:
         return False
+
+    @property
+    def together(self) -> None:
+        return None
 
     @property
     def standing(self) -> None:

@@ -53,6 +53,10 @@ class SharedPlan:
         return True
 
     @property
+    def together(self) -> SharedPlan:
+        return self
+
+    @property
     def standing(self) -> None:
         return None
 

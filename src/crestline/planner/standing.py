@@ -91,6 +91,10 @@ class StandingPlan:
         return True
 
     @property
+    def together(self) -> None:
+        return None
+
+    @property
     def standing(self) -> StandingPlan:
         return self
 
