@@ -252,14 +252,9 @@ class ArrivalOperator(Reporting):
                 additional,
             ),
             Born(every["score"], every["tie"], every["at"], whens),
-            every["dominators"],
-            band.start,
-            arrived,
+            every["dominators"], band.start, arrived,
             BandState(own["limits"], own["done"], own["shown"]),
-            own["counts"],
-            moments,
-            moment_from,
-            self._usual_rows,
+            own["counts"], moments, moment_from, self._usual_rows,
         )  # fmt: skip
         band.replace(start, **every.take(kept).columns)
         partition, end, count, _, indices, _ = written(report)
