@@ -11,6 +11,7 @@ from functools import partial
 from math import log2
 from typing import Any
 
+from papers.chen_multi import definitions
 from papers.chen_multi.example import EXPECTED
 from papers.chen_multi.sizes import ORDER
 from papers.reproduction import agreement, judged, values_by
@@ -54,6 +55,7 @@ def verdicts(obtained: dict[str, Any]) -> list[dict[str, Any]]:
     agrees = obtained["example"]["agreement"]
     return [
         *[_golden(name, agrees[name], got) for name, got in EXAMPLES.items()],
+        *definitions.verdicts(obtained),
         _exact(obtained["exact"]),
         *_measured(obtained, "", by_walks),
         *_measured(obtained, "_engine", by_engine),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from papers.chen_multi import (
     claims,
+    definitions,
     exactness,
     example,
     experiments,
@@ -27,6 +28,8 @@ def obtain(size: str, say: Say) -> Obtained:
         "sets": chosen.sets,
         "horizon": chosen.horizon,
         "example": {"steps": steps, "agreement": example.agreement(steps)},
+        "definitions": definitions.definitions(),
+        "printed": definitions.printed(),
         "exact": exactness.exact(chosen, say),
         "plans": planning.plans(chosen, say),
         "planning": planning.planning(chosen, say),

@@ -7,6 +7,7 @@ from typing import Any
 
 from papers.pripuzic2015 import claims_of_many, claims_of_one
 from papers.pripuzic2015.judging import TOLERANCE, Runs, entry
+from papers.pripuzic2015.queries import KINDS
 
 
 def verdicts(obtained: dict[str, Any]) -> list[dict[str, Any]]:
@@ -19,6 +20,7 @@ def verdicts(obtained: dict[str, Any]) -> list[dict[str, Any]]:
         _false_positives(obtained["fewer_candidates"]["runs"]),
         _sorted(obtained["in_order"]["runs"]),
         _exact(obtained["exact"]),
+        *_queries(obtained["queries"]),
         *_kept(obtained["kept"]["runs"]),
         *claims_of_many.verdicts(obtained),
         *claims_of_one.verdicts(obtained),
@@ -129,6 +131,28 @@ def _exact(found: dict[str, Any]) -> dict[str, Any]:
         f" beyond the window; RAPF and SAPF in one batch of {long['records']:,} equal to SA"
     )
     return entry("exact", f"differ: {', '.join(wrong)}" if wrong else got, not wrong)
+
+
+def _queries(found: dict[str, Any]) -> list[dict[str, Any]]:
+    """Queries in the engine, against the whole window sorted after every arrival."""
+    streams, active = found["result_stream"], found["active"]
+    by_kind = {
+        kind: _all_same([run for run in streams if run["kind"] == kind], "queries")
+        for kind in KINDS
+    }
+    got = "; ".join(f"{kind}: {entries}" for kind, (entries, _) in by_kind.items())
+    return [
+        entry("result_stream", *_all_same(streams, "queries in one text")),
+        entry("active", *_all_same(active, "queries that join and leave a session")),
+        entry("scores", got, all(same for _, same in by_kind.values())),
+    ]
+
+
+def _all_same(runs: Runs, what: str) -> tuple[str, bool]:
+    """Whether all result streams are those of the judge, and none is empty."""
+    same = sum(run["same"] and run["entries"] > 0 for run in runs)
+    got = f"{same} of {len(runs)} {what} equal, {sum(run['entries'] for run in runs):,} entries"
+    return got, same == len(runs)
 
 
 # -- records kept ---------------------------------------------------------------------------------

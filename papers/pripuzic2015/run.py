@@ -10,6 +10,7 @@ from papers.pripuzic2015 import (
     golden,
     many,
     pictures,
+    queries,
     sizes,
     stream,
 )
@@ -33,6 +34,7 @@ def obtain(size: str, say: Say) -> Obtained:
         "fewer_candidates": errors.fewer_candidates(chosen, say),
         "in_order": errors.in_order(chosen, say),
         "exact": errors.exactness(chosen, say),
+        "queries": queries.obtain(say),
         "kept": experiments.kept(chosen, say),
         "by_k": experiments.by_k(chosen, say),
         "by_n": experiments.by_n(chosen, say),

@@ -116,6 +116,8 @@ def growing(key: str, over: str) -> list[Edit]:
 
 
 FALSE: dict[str, list[Edit]] = {
+    "definitions": [rows_of("definitions", by, []) for by in ("worlds", "alone", "shared")],
+    "printed": [rows_of("printed", by, []) for by in ("worlds", "engine")],
     **{
         name: [differ(name)]
         for name in (

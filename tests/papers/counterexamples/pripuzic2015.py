@@ -5,6 +5,8 @@ from __future__ import annotations
 from math import log
 from typing import Any
 
+from papers.pripuzic2015.queries import KINDS
+
 from figures import Edit, ends, put, times
 
 NS, US = "nanoseconds", "microseconds"
@@ -175,6 +177,20 @@ def inexact(figures: dict[str, Any]) -> None:
     figures["exact"]["runs"][0]["same"] = False
 
 
+def another_stream(of: str, **where: Any) -> Edit:
+    """One of the result streams of this kind is not the judge's."""
+
+    def edit(figures: dict[str, Any]) -> None:
+        runs = figures["queries"][of]
+        next(run for run in runs if where.items() <= run.items())["same"] = False
+
+    return edit
+
+
+def no_entries(figures: dict[str, Any]) -> None:
+    figures["queries"]["active"][0]["entries"] = 0
+
+
 def inexact_long(figures: dict[str, Any]) -> None:
     figures["exact"]["long"]["runs"][0]["different"] = 1
 
@@ -215,6 +231,9 @@ FALSE: dict[str, list[Edit]] = {
         ordered("adaptive_wrong", 1),
     ],
     "exact": [inexact, inexact_long],
+    "result_stream": [another_stream("result_stream", window=each) for each in ("rows", "time")],
+    "active": [another_stream("active"), no_entries],
+    "scores": [another_stream("result_stream", kind=each) for each in KINDS],
     "kept": [runs_of("kept", "mean", 1.1, algorithm="SA")],
     "relaxed": [runs_of("kept", "mean", 1.1, algorithm="RA")],
     "fig9_similar": [several("clustered", 3.0, k=1, algorithm="SNN", grid=True)],
