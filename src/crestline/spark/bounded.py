@@ -31,11 +31,12 @@ from crestline.sources.grouping import read_together
 from crestline.sources.spool import spooled
 from crestline.spark.failures import explaining
 from crestline.spark.outcome import Outcome, read_outcome, refuse_bad
+from crestline.spark.parcels import Parcels
 from crestline.spark.progress import Progress, watching
-from crestline.spark.remote import parallelism
+from crestline.spark.remote import on_this_machine, parallelism
 from crestline.spark.scans import INPUT_BITS, layout_of, numbered, plan_scan
 from crestline.spark.stages import Layout, NumberedPiece, Reading, Step, bounded_step
-from crestline.spark.stages.rows import OUTCOME, ddl
+from crestline.spark.stages.rows import OUTCOME, ddl, payloads_of, received
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -62,7 +63,8 @@ def run_bounded(
             notes += _notes(group, inputs)
             inputs = _in_files(group, inputs, Path(scratch))
             with watching(session, progress):
-                answers |= _Group(session, group, inputs, strict or keep_rejects).answers()
+                listed = strict or keep_rejects
+                answers |= _Group(session, group, inputs, listed, Path(scratch)).answers()
     if strict:
         for name, query in queries.items():
             refuse_bad(answers[name].rejects)
@@ -129,9 +131,11 @@ class _Group:
 
     def __init__(
         self, session: SparkSession, queries: dict[str, Query], inputs: Mapping[str, Source],
-        list_rejects: bool,
+        list_rejects: bool, scratch: Path,
     ) -> None:  # fmt: skip
         self._session, self._queries, self._list_rejects = session, queries, list_rejects
+        #: Only the workers of this machine reach the folder.
+        self._parcels = Parcels(str(scratch / "parcels")) if on_this_machine(session) else None
         filled = {name: opened for name, opened in inputs.items() if opened.schema.names}
         self._layout: Layout | None = None
         self._pieces: list[NumberedPiece] = []
@@ -171,14 +175,17 @@ class _Group:
         step = Step(plan.members, plan.buckets, True, reading.keep_rejects, reading.whole)
         outcome = OUTCOME.empty_table()
         if self._pieces:
-            pruned = plan.pruned(self._session, self._pieces, reading)
+            parcels = self._parcels
+            pruned = plan.pruned(self._session, self._pieces, reading, parcels)
             if buckets == 1:  # one task would do it: no need to move what is gathered to another
-                payloads = [value.as_py() for value in pruned.toArrow().column("payload")]
-                if payloads:
+                if payloads := payloads_of(pruned.toArrow()):
                     outcome = pa.Table.from_batches([step(0, None, payloads)[0]])
             else:
-                grouped = pruned.groupBy("bucket")
-                outcome = grouped.applyInArrow(bounded_step(step), ddl(OUTCOME)).toArrow()
+                run = bounded_step(step, parcels)
+                outcome = pruned.groupBy("bucket").applyInArrow(run, ddl(OUTCOME)).toArrow()
+                outcome = received(outcome)
+            if parcels is not None:
+                parcels.clear()
         return read_outcome(outcome, plan.members, queries)
 
     def _numbered_rejects(self, outcome: Outcome, query: Query) -> pa.Table:

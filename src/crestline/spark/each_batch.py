@@ -103,7 +103,8 @@ class EachBatch:
             bounds = decide(projected, bundles, True).bounds
             assert bounds is not None, "decide raises where rows cannot be pruned"
             records = bounds.pruned(records, keep_latest=True)
-        prune = Prune(projected.members, buckets, Reading(keep_rejects=True))
+        parcels = self._states.parcels if buckets > 1 else None
+        prune = Prune(projected.members, buckets, Reading(keep_rejects=True), parcels)
         step = Step(projected.members, buckets, bounded=False, keep_rejects=True)
         pruned = records.mapInArrow(prune, ddl(PRUNED))
         outcome = run_round(pruned, step, self._states, number)

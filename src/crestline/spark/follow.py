@@ -122,7 +122,9 @@ class Follow:
         left = {name: [f for f in names if f not in gone] for name, names in files.items()}
         plan, number, pruned = self._plan, history.round, None
         if pieces := self._inputs.pieces(left):
-            pruned = plan.pruned(self.session, pieces, Reading(keep_rejects=True))
+            pruned = plan.pruned(
+                self.session, pieces, Reading(keep_rejects=True), history.states.parcels
+            )
         step = Step(plan.members, plan.buckets, bounded=False, keep_rejects=True)
         outcome = run_round(pruned, step, history.states, number)
         if self._stopped.is_set():

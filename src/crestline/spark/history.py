@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from crestline.core.errors import StateError
+from crestline.spark.parcels import Parcels
 
 _ROUNDS, _STATE = "rounds.jsonl", "state"
 #: The files of a round, by input.
@@ -106,6 +107,11 @@ class States:
     """The states of buckets, in a folder that the driver and all workers reach."""
 
     folder: str
+
+    @property
+    def parcels(self) -> Parcels:
+        """Where large payloads of the running round go."""
+        return Parcels(str(Path(self.folder).with_name("parcels")))
 
     def read(self, bucket: int, number: int) -> bytes | None:
         """The state of a bucket before a round; None before the first record."""

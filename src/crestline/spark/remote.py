@@ -30,6 +30,12 @@ def remote_session(address: str | None) -> SparkSession | None:
     return active
 
 
+def on_this_machine(session: SparkSession) -> bool:
+    """Whether all workers run on this machine, as far as Spark tells."""
+    context = context_of(session)
+    return context is not None and str(context.master).startswith("local")
+
+
 def parallelism(session: SparkSession) -> int:
     """The number of tasks that run at once, as far as Spark tells."""
     context = context_of(session)
@@ -42,4 +48,4 @@ def parallelism(session: SparkSession) -> int:
     return max(1, tasks.distinct().count())
 
 
-__all__ = ["context_of", "parallelism", "remote_session"]
+__all__ = ["context_of", "on_this_machine", "parallelism", "remote_session"]

@@ -18,7 +18,7 @@ from crestline.runtime.rounds import Round
 from crestline.spark.history import States
 from crestline.spark.outcome import read_outcome, refuse_bad
 from crestline.spark.stages import Step, kept_step
-from crestline.spark.stages.rows import OUTCOME, ddl
+from crestline.spark.stages.rows import OUTCOME, ddl, payloads_of, received
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -31,16 +31,17 @@ def run_round(pruned: DataFrame | None, step: Step, states: States, number: int)
     """
     outcome = OUTCOME.empty_table()
     if pruned is not None and step.buckets > 1:
-        run = kept_step(step, states, number)
-        outcome = pruned.groupBy("bucket").applyInArrow(run, ddl(OUTCOME)).toArrow()
+        run = kept_step(step, states, number, states.parcels)
+        outcome = received(pruned.groupBy("bucket").applyInArrow(run, ddl(OUTCOME)).toArrow())
     elif pruned is not None:
-        payloads = [value.as_py() for value in pruned.toArrow().column("payload")]
+        payloads = payloads_of(pruned.toArrow())
         if payloads:
             batch, state = step(0, states.read(0, number), payloads)
             states.write(0, number, state)
             outcome = pa.Table.from_batches([batch])
     if not outcome.num_rows:  # there was no record, so no bucket had anything to do
         states.carry(step.buckets, number)
+    states.parcels.clear()
     return outcome
 
 

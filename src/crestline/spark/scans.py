@@ -19,6 +19,7 @@ from crestline.runtime.rehearsal import families_of
 from crestline.runtime.shards import can_be_split
 from crestline.sources import Source
 from crestline.sources.merging import merged, shared_columns
+from crestline.spark.parcels import Parcels
 from crestline.spark.remote import parallelism
 from crestline.spark.spread import BUCKETS, bucket_of, check_buckets, spread_by
 from crestline.spark.stages import Layout, Member, NumberedPiece, Reading, Scan
@@ -46,14 +47,17 @@ class ScanPlan:
     buckets: int
 
     def pruned(
-        self, session: SparkSession, pieces: Sequence[NumberedPiece], reading: Reading
-    ) -> DataFrame:
+        self, session: SparkSession, pieces: Sequence[NumberedPiece], reading: Reading,
+        parcels: Parcels | None,
+    ) -> DataFrame:  # fmt: skip
         """One row per task and bucket. There must be a piece."""
         cores = parallelism(session)
         if sum(each.piece.weight for each in pieces) >= _MANY_BYTES:
             _warm(session, queries_of(self.members), cores)
         tasks = tasks_of(pieces, cores)
-        scan = Scan(tasks, self.layout, self.members, self.buckets, reading)
+        # What goes to the driver need not be in a folder that workers reach.
+        parcels = parcels if self.buckets > 1 else None
+        scan = Scan(tasks, self.layout, self.members, self.buckets, reading, parcels)
         numbers = session.range(0, len(tasks), 1, len(tasks))
         return numbers.mapInArrow(scan, ddl(PRUNED))
 

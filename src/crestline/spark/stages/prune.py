@@ -10,9 +10,11 @@ import pyarrow as pa
 
 from crestline.language import Query
 from crestline.runtime.rehearsal import warm_for
+from crestline.spark.parcels import Parcels
 from crestline.spark.stages.ledger import LEDGER
 from crestline.spark.stages.member import Member
 from crestline.spark.stages.rows import PRUNED, TaskOutput, to_payload
+from crestline.spark.stages.settling import settle
 from crestline.spark.stages.sieve import Reading, Sieve
 
 #: Rows handed to a kernel at once: enough to hide the cost of a call.
@@ -26,9 +28,9 @@ class Pruning:
         self._buckets = buckets
         self.sieves = [Sieve(member, reading) for member in members]
 
-    def payloads(self) -> Iterator[pa.RecordBatch]:
+    def payloads(self, parcels: Parcels | None = None) -> Iterator[pa.RecordBatch]:
         """One row per bucket, if there was a record. A bucket without records also learns how far
-        time has come."""
+        time has come. With ``parcels`` large payloads go to files."""
         sieves = self.sieves
         if not any(sieve.has_read for sieve in sieves):
             return
@@ -44,6 +46,8 @@ class Pruning:
                 for sieve, by_bucket in zip(sieves, records, strict=True)
             ]
             payloads.append(to_payload(outputs))
+        if parcels is not None:
+            payloads = parcels.sent(payloads)
         numbers = pa.array(range(self._buckets), pa.int32())
         yield pa.record_batch([numbers, pa.array(payloads, pa.binary())], schema=PRUNED)
 
@@ -55,6 +59,7 @@ class Prune:
     members: tuple[Member, ...]
     buckets: int
     reading: Reading = field(default_factory=Reading)
+    parcels: Parcels | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         pruning = Pruning(self.members, self.buckets, self.reading)
@@ -67,7 +72,8 @@ class Prune:
                 arrays = [table.column(name) for name in member.columns.values()]
                 columns = pa.table(arrays, names=list(member.columns)).cast(member.schema)
                 sieve.add(task, columns)
-        yield from pruning.payloads()
+        yield from pruning.payloads(self.parcels)
+        settle()
 
 
 def queries_of(members: Iterable[Member]) -> dict[str, Query]:

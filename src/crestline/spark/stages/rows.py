@@ -12,6 +12,7 @@ import pyarrow as pa
 from crestline.core.state import pack, unpack
 from crestline.core.tables import REJECTS, table_bytes, table_from
 from crestline.runtime.roles import CARRIED, Carried
+from crestline.spark.parcels import Parcels, fetched
 from crestline.spark.stages.accounts import BucketAccount, TaskAccount
 
 #: What ``Prune`` gives: one row per bucket.
@@ -129,6 +130,30 @@ def outcome_batch(rows: Sequence[OutcomeRow]) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist([asdict(row) for row in rows], schema=OUTCOME)
 
 
+def payloads_of(gathered: pa.Table) -> list[bytes]:
+    """What the tasks near the source gathered, from files too."""
+    return [fetched(payload.as_py()) for payload in gathered.column("payload")]
+
+
+def sent(outcome: pa.RecordBatch, parcels: Parcels | None) -> pa.Table:
+    """The outcome as it crosses Spark: large payloads go to files."""
+    table = pa.Table.from_batches([outcome])
+    if parcels is None:
+        return table
+    return _with_payloads(table, parcels.sent(table.column("payload").to_pylist()))
+
+
+def received(outcome: pa.Table) -> pa.Table:
+    """The outcome with the payloads that are in files."""
+    return _with_payloads(outcome, payloads_of(outcome))
+
+
+def _with_payloads(outcome: pa.Table, payloads: list[bytes]) -> pa.Table:
+    index = OUTCOME.get_field_index("payload")
+    column = pa.chunked_array([[payload] for payload in payloads], pa.binary())
+    return outcome.set_column(index, OUTCOME.field(index), column)
+
+
 __all__ = [
     "CHUNKED_REJECTS",
     "OUTCOME",
@@ -139,5 +164,8 @@ __all__ = [
     "ddl",
     "from_payload",
     "outcome_batch",
+    "payloads_of",
+    "received",
+    "sent",
     "to_payload",
 ]

@@ -14,8 +14,10 @@ from crestline.runtime.projection import Expressions, Projection
 from crestline.runtime.rehearsal import warm, warm_for
 from crestline.sources.base import Piece
 from crestline.sources.merging import SharedColumns, tagged
+from crestline.spark.parcels import Parcels
 from crestline.spark.stages.member import Member
 from crestline.spark.stages.prune import Pruning, queries_of
+from crestline.spark.stages.settling import settle
 from crestline.spark.stages.sieve import Reading, Sieve
 
 
@@ -60,11 +62,13 @@ class Scan:
     members: tuple[Member, ...]
     buckets: int
     reading: Reading = field(default_factory=Reading)
+    parcels: Parcels | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for task in batch.column(0).to_pylist():
                 yield from self.read(self.tasks[task])
+        settle()
 
     def read(self, chunks: Sequence[NumberedPiece]) -> Iterator[pa.RecordBatch]:
         """Read one task."""
@@ -86,7 +90,7 @@ class Scan:
                 columns.show(pruning.sieves, chunk, batch)
             for sieve in pruning.sieves:
                 sieve.end_chunk(chunk.number, source.rejects(), source.lines(), chunk.stream)
-        yield from pruning.payloads()
+        yield from pruning.payloads(self.parcels)
 
 
 class _Columns:

@@ -17,6 +17,7 @@ from crestline.runtime.rejects import Rejects
 from crestline.runtime.roles import Carried, Number
 from crestline.runtime.views import Named
 from crestline.spark.history import States
+from crestline.spark.parcels import Parcels
 from crestline.spark.stages.accounts import BucketAccount, TaskAccount
 from crestline.spark.stages.ledger import LEDGER, Ledger, LedgerState
 from crestline.spark.stages.member import Member
@@ -26,6 +27,8 @@ from crestline.spark.stages.rows import (
     TaskOutput,
     from_payload,
     outcome_batch,
+    payloads_of,
+    sent,
 )
 
 
@@ -195,28 +198,28 @@ class _MemberStep:
 # -- as Spark calls it ----------------------------------------------------------------------------
 
 
-def bounded_step(step: Step) -> Callable[[tuple[Any, ...], pa.Table], pa.Table]:
+def bounded_step(
+    step: Step, parcels: Parcels | None = None
+) -> Callable[[tuple[Any, ...], pa.Table], pa.Table]:
     """For ``groupBy("bucket").applyInArrow``, which counts the arguments of a plain function."""
 
     def run(key: tuple[Any, ...], table: pa.Table) -> pa.Table:
-        payloads = [value.as_py() for value in table.column("payload")]
-        outcome, _ = step(key[0].as_py(), None, payloads)
-        return pa.Table.from_batches([outcome])
+        outcome, _ = step(key[0].as_py(), None, payloads_of(table))
+        return sent(outcome, parcels)
 
     return run
 
 
 def kept_step(
-    step: Step, states: States, number: int
+    step: Step, states: States, number: int, parcels: Parcels
 ) -> Callable[[tuple[Any, ...], pa.Table], pa.Table]:
     """For ``groupBy("bucket").applyInArrow`` in a round whose states are files."""
 
     def run(key: tuple[Any, ...], table: pa.Table) -> pa.Table:
         bucket = key[0].as_py()
-        payloads = [value.as_py() for value in table.column("payload")]
-        outcome, after = step(bucket, states.read(bucket, number), payloads)
+        outcome, after = step(bucket, states.read(bucket, number), payloads_of(table))
         states.write(bucket, number, after)
-        return pa.Table.from_batches([outcome])
+        return sent(outcome, parcels)
 
     return run
 
