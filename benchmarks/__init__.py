@@ -17,7 +17,7 @@ SUITES = {
     "local": "10 million trades in parquet: Crestline, DuckDB and Polars side by side",
     "partitions": "5 million trades by up to 100,000 symbols, each with its own top k",
     "memory": "peak memory over 5 to 60 million rows, and over windows of 10 to 10,000 s",
-    "spark": "10 million trades through Spark, micro-batch by micro-batch, against its own max_by",
+    "spark": "trades through Spark, as files and as DataFrames, against its own max_by",
     "cluster": "10 million trades on a standalone cluster of 1, 2 and 4 workers of one core",
     "first": "Seconds from the start of a process to the first answer, cold and warm",
 }

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from benchmarks.measure import Say, columns, goal, short
-from benchmarks.spark_growth import asking
 from benchmarks.spark_rivals import (
     CONTENDERS,
     OBVIOUS,
@@ -30,7 +29,15 @@ from benchmarks.spark_rivals import (
     prices,
     until,
 )
-from benchmarks.spark_stream import START, Stream, batch_seconds, collected, in_order, measure
+from benchmarks.spark_stream import (
+    START,
+    Stream,
+    asking,
+    batch_seconds,
+    collected,
+    in_order,
+    measure,
+)
 from benchmarks.trades import trades
 
 if TYPE_CHECKING:
@@ -66,7 +73,7 @@ class Sizes:
     millions: tuple[int, ...] = (1, 5)
     file_rows: int = _FILE_ROWS
     bounded_rows: int = 10_000_000
-    turns: int = 3
+    turns: int = 2
 
 
 QUICK = Sizes(batches=5, millions=(1,), bounded_rows=1_000_000, turns=1)

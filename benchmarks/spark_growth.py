@@ -1,89 +1,80 @@
-"""How the cost of a micro-batch on Spark grows, for the suite `spark`."""
+"""How the cost of `topk` on a streaming DataFrame grows, for the suite `spark`."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.measure import Say, short
-from benchmarks.spark_rivals import PANES_FIRST, STORES, Asked, Formulation, crestline_topk
-from benchmarks.spark_stream import Plan, Stream, measure, setting
+from benchmarks.measure import Say
+from benchmarks.spark_rivals import Asked, crestline_topk
+from benchmarks.spark_stream import START, Plan, Stream, asking, in_order, measure, setting
+from benchmarks.trades import trades
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
-#: Micro-batches of the contenders that copy every row ten times, and of these series.
-SOME = 5
+_FILE_ROWS, _FILES_A_BATCH = 500_000, 2
+#: Micro-batches of a measurement.
+SOME = START + 3
+_STORE = "spark.sql.streaming.stateStore."
+_PACKAGE = "org.apache.spark.sql.execution.streaming.state."
+_CHANGELOG = f"{_STORE}rocksdb.changelogCheckpointing.enabled"
+_ROCKSDB = f"{_PACKAGE}RocksDBStateStoreProvider"
+#: Where Spark can keep state, as settings.
+STORES = {
+    "heap (default)": {f"{_STORE}providerClass": f"{_PACKAGE}HDFSBackedStateStoreProvider"},
+    "RocksDB": {f"{_STORE}providerClass": _ROCKSDB, _CHANGELOG: "false"},
+    "RocksDB, changelog": {f"{_STORE}providerClass": _ROCKSDB, _CHANGELOG: "true"},
+}
+
+Series = list[dict[str, Any]]
 
 
-def asking(formulation: Formulation, asked: Asked) -> Plan:
-    """The plan of a formulation for one question."""
-    return lambda frame: formulation(frame, asked)
+def growth(
+    session: SparkSession, quick: bool, say: Say, file_rows: int = _FILE_ROWS
+) -> dict[str, Series]:
+    """Measure how the cost grows: k, keys, queries, buckets, and by settings of Spark."""
+    rows = SOME * _FILES_A_BATCH * (file_rows // 10 if quick else file_rows)
+    folder = in_order(trades(rows, say, files=SOME * _FILES_A_BATCH))
+    stream = Stream(session, folder, _FILES_A_BATCH)
 
-
-def growth(stream: Stream, folder: Path, quick: bool, say: Say) -> dict[str, list[dict[str, Any]]]:
-    """Measure how the cost grows: rows, k, keys, queries, buckets, shuffle partitions, stores."""
-    session = stream.session
-
-    def steady(what: str, on: Stream, plan: Plan) -> dict[str, Any]:
-        say(f"growth: {what}")
-        found = measure(on, plan, batches=SOME)
-        return {"seconds": found.get("steady"), "state_bytes": found.get("state_bytes")}
+    def steady(what: str, value: object, plan: Plan, settings: Mapping[str, str]) -> dict[str, Any]:
+        say(f"growth: {what}: {value}")
+        with setting(session, settings):
+            found = measure(stream, plan)
+        return {
+            "value": value,
+            "seconds": found.get("steady"),
+            "state_bytes": found.get("state_bytes"),
+        }
 
     def few(values: tuple[int, ...]) -> tuple[int, ...]:
         return (values[0], values[-1]) if quick else values
 
-    series: dict[str, list[dict[str, Any]]] = {}
-    for by, name in ((False, ""), (True, ", by symbol")):
-        series[f"rows a micro-batch{name}"] = [
-            {"value": short(stream_rows)}
-            | steady(
-                f"micro-batches of {count} files{name}",
-                Stream(session, folder, count),
-                asking(crestline_topk, Asked(10, by=by)),
-            )
-            for count in few((1, 2, 4))
-            for stream_rows in [_rows_of(folder, count)]
-        ]
-        series[f"k{name}"] = [
-            {"value": k}
-            | steady(f"k = {k}{name}", stream, asking(crestline_topk, Asked(10, by=by, k=k)))
-            for k in few((1, 10, 100, 1_000))
-        ]
-    series["keys (slide 50 s)"] = [
-        {"value": short(count)} | steady(f"{count} keys", stream, _by_many(count))
-        for count in few((1, 500, 10_000, 100_000))
-    ]
-    series["queries in one plan"] = [
-        {"value": count} | steady(f"{count} queries", stream, _several(count))
-        for count in few((1, 4, 16))
-    ]
-    series["buckets of state, by symbol"] = [
-        {"value": count} | steady(f"{count} buckets", stream, _in_buckets(count))
-        for count in few((1, 4, 16, 64))
-    ]
-    by_symbol = Asked(10, by=True)
-    partitions = []
-    for count in few((1, 2, 8)):
-        with setting(session, {"spark.sql.shuffle.partitions": str(count)}):
-            plan = asking(crestline_topk, by_symbol)
-            got = steady(f"{count} shuffle partitions", stream, plan)
-            partitions.append({"value": count} | got)
-    series["shuffle partitions, by symbol"] = partitions
-    for name, formulation in PANES_FIRST.items():
-        stores = []
-        for store, settings in STORES.items():
-            with setting(session, settings):
-                got = steady(f"{name}, state in {store}", stream, asking(formulation, by_symbol))
-                stores.append({"value": store} | got)
-        series[f"state store of the rival {name!r}, by symbol"] = stores
+    plans: dict[str, dict[int, Plan]] = {
+        "k": {k: asking(crestline_topk, Asked(10, k=k)) for k in few((1, 10, 100, 1_000))},
+        "keys (slide 50 s)": {n: _by_many(n) for n in few((1, 500, 10_000, 100_000))},
+        "queries in one plan": {n: _several(n) for n in few((1, 4, 16))},
+        "buckets of state, by symbol": {n: _in_buckets(n) for n in few((1, 4, 16, 64))},
+    }
+    series: dict[str, Series] = {
+        what: [steady(what, value, plan, {}) for value, plan in by_value.items()]
+        for what, by_value in plans.items()
+    }
+    by_symbol = asking(crestline_topk, Asked(10, by=True))
+    partitions = {n: {"spark.sql.shuffle.partitions": str(n)} for n in few((1, 2, 8))}
+    batches = {
+        n: {"spark.sql.execution.arrow.maxRecordsPerBatch": str(n)}
+        for n in few((1_000, 10_000, 100_000))
+    }
+    settings: dict[str, Mapping[Any, Mapping[str, str]]] = {
+        "shuffle partitions, by symbol": partitions,
+        "state store, by symbol": STORES,
+        "Arrow rows a batch, by symbol": batches,
+    }
+    for what, by_setting in settings.items():
+        series[what] = [steady(what, n, by_symbol, conf) for n, conf in by_setting.items()]
     return series
-
-
-def _rows_of(folder: Path, files: int) -> int:
-    import pyarrow.parquet
-
-    return files * int(pyarrow.parquet.read_metadata(min(folder.iterdir())).num_rows)
 
 
 def _by_many(count: int) -> Plan:
@@ -121,4 +112,4 @@ def _in_buckets(count: int) -> Plan:
     return plan
 
 
-__all__ = ["SOME", "asking", "growth"]
+__all__ = ["growth"]

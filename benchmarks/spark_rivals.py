@@ -8,8 +8,7 @@ writes: the k best of every pane of `slide` seconds, and then the windows over p
 stateful step. None of them breaks ties, so only windows and prices (and symbol, where it is the
 group) can be compared.
 
-All run on Spark's default state store, which holds state in the heap; what the others would make of
-the rivals is measured too (see `STORES`).
+All run on Spark's default state store, which holds state in the heap.
 """
 
 from __future__ import annotations
@@ -27,21 +26,6 @@ if TYPE_CHECKING:
 COLUMNS = ("ts", "symbol", "price", "size")
 #: max_by is an object-hash aggregate; beyond 128 groups it would begin to sort.
 SETTINGS = {"spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "10000000"}
-_STORE = "spark.sql.streaming.stateStore."
-_PACKAGE = "org.apache.spark.sql.execution.streaming.state."
-_CHANGELOG = f"{_STORE}rocksdb.changelogCheckpointing.enabled"
-#: Where state can be kept, as settings.
-STORES = {
-    "heap (default)": {f"{_STORE}providerClass": f"{_PACKAGE}HDFSBackedStateStoreProvider"},
-    "RocksDB": {
-        f"{_STORE}providerClass": f"{_PACKAGE}RocksDBStateStoreProvider",
-        _CHANGELOG: "false",
-    },
-    "RocksDB, changelog": {
-        f"{_STORE}providerClass": f"{_PACKAGE}RocksDBStateStoreProvider",
-        _CHANGELOG: "true",
-    },
-}
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from benchmarks.spark_rivals import COLUMNS, SETTINGS
+from benchmarks.spark_rivals import COLUMNS, SETTINGS, Asked, Formulation
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -33,6 +33,11 @@ PATIENCE = 600
 MEMORY = "4g"
 
 Plan = Callable[["DataFrame"], "DataFrame"]
+
+
+def asking(formulation: Formulation, asked: Asked) -> Plan:
+    """The plan of a formulation for one question."""
+    return lambda frame: formulation(frame, asked)
 
 
 def open_session() -> SparkSession:
@@ -81,13 +86,11 @@ def measure(
     *,
     batches: int | None = None,
     patience: float = PATIENCE,
-    look: Callable[[str], Any] | None = None,
     each: Callable[[str], Callable[[DataFrame, int], None]] | None = None,
 ) -> dict[str, Any]:
     """Run a plan over all micro-batches, or the first `batches`, and tell their times.
 
-    `look` is given the checkpoint at the end. `each` makes what takes the micro-batches by
-    `foreachBatch`; it is given an empty folder.
+    `each` makes what takes the micro-batches by `foreachBatch`; it is given an empty folder.
     """
     with (
         tempfile.TemporaryDirectory(prefix="crestline-bench-") as checkpoint,
@@ -102,8 +105,6 @@ def measure(
         seconds = time.perf_counter() - began
         found = summary([_figures(progress) for progress in query.recentProgress])
         found |= {"finished": finished, "seconds": round(seconds, 3)}
-        if look is not None:
-            found["seen"] = look(checkpoint)
     return found
 
 
@@ -151,15 +152,6 @@ def summary(batches: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def better(one: dict[str, Any] | None, other: dict[str, Any]) -> dict[str, Any]:
-    """Of two turns that with the quicker steady state; the first start of all is the cold one."""
-    if one is None or "steady" not in one:
-        return other
-    if "steady" not in other or one["steady"] <= other["steady"]:
-        return one
-    return other | {name: one[name] for name in ("first", "first_trigger")}
-
-
 def collected(stream: Stream, plan: Plan, patience: float = PATIENCE) -> pa.Table:
     """All rows that a plan gives over a stream."""
     name = f"crestline_bench_{time.monotonic_ns()}"
@@ -179,26 +171,6 @@ def batch_seconds(stream: Stream, plan: Plan) -> float:
     began = time.perf_counter()
     plan(stream.table()).write.format("noop").mode("overwrite").save()
     return time.perf_counter() - began
-
-
-def state_sizes(session: SparkSession, checkpoint: str) -> list[int]:
-    """Bytes of the binary values that a checkpoint holds as state."""
-    from pyspark.sql import functions as F
-    from pyspark.sql.types import BinaryType, StructType
-
-    stored = session.read.format("statestore").load(checkpoint)
-
-    def binaries(kind: StructType, path: str) -> Iterator[str]:
-        for field in kind.fields:
-            name = f"{path}.`{field.name}`"
-            if isinstance(field.dataType, BinaryType):
-                yield name
-            elif isinstance(field.dataType, StructType):
-                yield from binaries(field.dataType, name)
-
-    lengths = [F.length(F.col(name)) for name in binaries(stored.schema["value"].dataType, "value")]
-    found = stored.select(sum(lengths[1:], lengths[0]).alias("bytes")).collect()
-    return [row["bytes"] for row in found]
 
 
 @contextmanager

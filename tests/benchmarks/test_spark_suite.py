@@ -11,83 +11,88 @@ import pytest
 from suites import quiet
 
 
-# -- spark --------------------------------------------------------------------------------------
 @pytest.mark.stress
 def test_spark_contenders_agree(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from benchmarks import spark as suite
+    from benchmarks import spark_files, spark_frames
 
-    monkeypatch.setattr(suite, "FILES", 8)
-    monkeypatch.setattr(suite, "CHECKED", {"rows": 600, "rate": 3, "symbols": 5, "files": 6})
-    case = suite.Case("slide 10 s by symbol", suite.Asked(10, by=True), obvious=6)
-    result = suite.run(
-        quick=True, say=quiet, rows=2_000, rate=10, cases=(case,),
-        sections=("cases", "stages", "batch"), session=spark,
-    )  # fmt: skip
+    one, by_symbol = suite.spark_files.Asked(10), suite.spark_files.Asked(10, by=True)
+    questions = {"slide 10 s": one, "slide 10 s by symbol": by_symbol}
+    monkeypatch.setattr(spark_files, "QUESTIONS", questions)
+    monkeypatch.setattr(spark_frames, "QUESTIONS", questions)
+    monkeypatch.setattr(spark_frames, "_FILE_ROWS", 5_000)
+    sizes = spark_files.Sizes(4, (1,), file_rows=5_000, bounded_rows=20_000, turns=1)
+    monkeypatch.setattr(spark_files, "QUICK", sizes)
+    of_frames = spark_frames.Sizes(4, (1,), bounded_rows=20_000, turns=1)
+    monkeypatch.setattr(spark_frames, "QUICK", of_frames)
+    result = suite.run(quick=True, say=quiet, sections=("files", "frames"), session=spark)
     assert json.loads(json.dumps(result)) == result
-    (measured,) = result["cases"]
-    assert measured["windows_compared"] > 50
-    assert all(entry["agrees"] is not False for entry in measured["contenders"].values())
-    assert measured["contenders"]["crestline"]["agrees"]
-    assert all(len(entry["batches"]) == 4 for entry in measured["contenders"].values())
-    assert measured["state"]["bytes"] > 0
-    assert measured["best_panes_first"] and measured["best_obvious"]
-    assert result["goals"][-1]["met"]  # all answers agree
-    assert abs(sum(result["stages"][0]["shares"].values()) - 1) < 1e-9
+    assert all(case["agrees"] for case in result["files"]["bounded"])
+    assert all(cell["agrees"] for cell in result["frames"]["cells"])
+    agrees = [goal for goal in result["goals"] if "agree" in goal["goal"]]
+    assert len(agrees) == 3 and all(goal["met"] for goal in agrees)
     shown = suite.table(result)
-    assert "Arrow: move to Python" in shown and "bounded, slide 10 s by symbol" in shown
+    assert "seconds for bounded files" in shown and "seconds for a bounded frame" in shown
 
 
-def _entry(seconds: float, agrees: bool | None) -> dict[str, Any]:
-    from benchmarks.spark_stream import summary
+@pytest.mark.stress
+def test_spark_growth_is_measured(spark: Any) -> None:
+    from benchmarks import spark as suite
+    from benchmarks import spark_growth
 
-    figures = {"add_batch": seconds, "trigger": seconds + 0.2, "state_bytes": 0}
-    return summary([figures | {"rows": 100} for _ in range(4)]) | {"agrees": agrees}
+    series = spark_growth.growth(spark, True, quiet, file_rows=10_000)
+    assert len(series) == 7
+    assert all(row["seconds"] > 0 for rows in series.values() for row in rows)
+    assert all(row["state_bytes"] > 0 for rows in series.values() for row in rows)
+    assert "RocksDB, changelog" in suite._series_table("stores", series["state store, by symbol"])
 
 
-def test_spark_does_not_count_a_wrong_answer_or_the_impatient() -> None:
+def _met(goals: list[dict[str, Any]]) -> dict[str, bool]:
+    return {goal["goal"]: goal["met"] for goal in goals}
+
+
+def test_spark_judges_files_by_the_best_plan_and_refuses_wrong_answers() -> None:
     pytest.importorskip("pyspark")
-    from benchmarks.spark_stream import summary
+    from benchmarks import spark_files
 
-    from benchmarks import spark as suite
-    from benchmarks import spark_table
-
-    found = {
-        "reading only": _entry(1, None),
-        "crestline": _entry(2, True),
-        "panes first, max_by": _entry(4, True),
-        "panes first, lists": _entry(3, False),
-        "window + max_by": summary([]) | {"agrees": True},
+    seconds = {
+        "crestline": 1.0, "reading only": 0.4, "panes first, max_by": 3.9,
+        "panes first, lists": 5.0, "window + max_by": 11.0,
+    }  # fmt: skip
+    cell = {"name": "x", "million": 5, "slide": 10, "seconds": seconds, "agrees": {"a": True}}
+    took = {"crestline, spark": 1.0, "crestline, local": 0.2, "panes first, max_by": 4.1}
+    bounded = {"name": "x", "seconds": took, "agrees": True}
+    assert _met(spark_files._goals([cell], [bounded])) == {
+        "files, x, 5 M rows: times the best plan": False,
+        "files, x, 5 M rows: reading only as a share of ours": False,
+        "files, x, 5 M rows: times the obvious plan": True,
+        "bounded files, x: times the best plan": True,
+        "bounded files, x: one process as a share of ours": False,
+        "files: all answers agree (1 is yes)": True,
     }
-    ratios = suite._ratios(found)
-    assert ratios["best_panes_first"] == "panes first, max_by"
-    assert (ratios["reading_steady"], ratios["panes_first_steady"]) == (0.5, 2)
-    assert ratios["best_obvious"] is ratios["obvious_steady"] is None
-    facts = {"name": "x", "slide": 10, "by": False, "contenders": found, "windows_compared": 3}
-    case = suite.Case("x", suite.Asked(10), obvious=6)
-    assert not suite._goals((case,), [facts | ratios])[-1]["met"]
-    text = spark_table._case_table(facts)
-    assert "DIFFERS" in text and "0 micro-batches" in text
+    cell["agrees"] = {"a": True, "b": False}
+    assert not spark_files._goals([cell], [bounded])[-1]["met"]
+    cell["agrees"], bounded["agrees"] = {"a": True}, False
+    assert not spark_files._goals([cell], [bounded])[-1]["met"]
 
 
-def test_spark_scales_what_was_measured_on_fewer_rows() -> None:
-    from benchmarks import spark as suite
+def test_spark_judges_frames_by_our_best_way_and_counts_no_plan_that_gave_up() -> None:
+    pytest.importorskip("pyspark")
+    from benchmarks import spark_frames
 
-    entry = _entry(3, True)
-    suite._scale(entry, 100)
-    assert entry["steady"] == 3 and "scaled_from_rows" not in entry
-    suite._scale(entry, 200)
-    assert entry["steady"] == 6 and entry["scaled_from_rows"] == 100
-
-
-def test_spark_takes_the_better_turn_and_the_first_start() -> None:
-    from benchmarks.spark_stream import better, summary
-
-    once, again = _entry(3, True), _entry(2, True)
-    assert better(None, once) is once
-    assert better(once, again)["steady"] == 2
-    assert better(once, again)["first"] == 3
-    assert better(summary([]), again) is again
-    assert better(again, summary([])) is again
+    seconds = {
+        "topk": 3.0, "EachBatch": 1.0, "EachBatch, pruned": None, "panes first, max_by": None,
+        "panes first, lists": 1.5,
+    }  # fmt: skip
+    cell = {"name": "x", "million": 1, "seconds": seconds, "agrees": False}
+    assert _met(spark_frames._goals(cell)) == {
+        "streaming frames, x, 1 M: times the best plan": True,
+        "streaming frames, x, 1 M: answers agree (1 is yes)": False,
+    }
+    took = {"crestline": 1.0, "panes first, max_by": 1.2, "panes first, lists": 2.0}
+    case = {"name": "x", "seconds": took, "by": True}
+    assert spark_frames._goal_of_bounded(case)["met"]
+    assert not spark_frames._goal_of_bounded(case | {"by": False})["met"]
 
 
 def test_spark_reads_files_in_the_order_of_their_names(tmp_path: Path) -> None:
