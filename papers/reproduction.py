@@ -39,6 +39,8 @@ class Paper:
     draw: Callable[[Obtained, Path], None]
     #: The pictures by their file names, with what they show, in the order of the report.
     pictures: Mapping[str, str]
+    #: About the minutes that a full run takes on one core.
+    minutes: int
     #: What a reader of the report must know before anything else.
     preface: str = ""
 
@@ -48,6 +50,7 @@ class Paper:
         name: str,
         obtain: Callable[[str, Say], Obtained],
         modules: tuple[Any, Any, Any],
+        minutes: int,
         preface: str = "",
     ) -> Paper:
         """A paper of this folder; the modules are its `golden`, `claims` and `pictures`."""
@@ -60,6 +63,7 @@ class Paper:
             judge=claims.verdicts,
             draw=pictures.draw,
             pictures=pictures.CAPTIONS,
+            minutes=minutes,
             preface=preface,
         )
 

@@ -49,6 +49,7 @@ PAPER = Paper.of(
     "chen_multi",
     obtain,
     (golden, claims, pictures),
+    minutes=42,
     preface="Of Chen et al., cost, throughput and latency are judged twice. `Walks` go through"
     " whole windows, as the paper computes; they were written for this report and are no part of"
     " Crestline. `Engine` is Crestline itself, which looks at no more records than it must.",

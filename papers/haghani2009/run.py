@@ -26,4 +26,4 @@ def obtain(size: str, say: Say) -> Obtained:
     }
 
 
-PAPER = Paper.of("haghani2009", obtain, (golden, claims, pictures))
+PAPER = Paper.of("haghani2009", obtain, (golden, claims, pictures), minutes=12)

@@ -27,4 +27,4 @@ def obtain(size: str, say: Say) -> Obtained:
     }
 
 
-PAPER = Paper.of("jin2008", obtain, (golden, claims, pictures))
+PAPER = Paper.of("jin2008", obtain, (golden, claims, pictures), minutes=23)

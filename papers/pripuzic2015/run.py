@@ -49,4 +49,4 @@ def obtain(size: str, say: Say) -> Obtained:
     }
 
 
-PAPER = Paper.of("pripuzic2015", obtain, (golden, claims, pictures))
+PAPER = Paper.of("pripuzic2015", obtain, (golden, claims, pictures), minutes=35)

@@ -26,4 +26,4 @@ def obtain(size: str, say: Say) -> Obtained:
     }
 
 
-PAPER = Paper.of("yang2011_mintopk", obtain, (golden, claims, pictures))
+PAPER = Paper.of("yang2011_mintopk", obtain, (golden, claims, pictures), minutes=6)

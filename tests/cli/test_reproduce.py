@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from multiprocessing import get_context
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,6 +20,7 @@ class MadeUp:
 
     def __init__(self, name: str, fails: bool = False) -> None:
         self.name, self.title, self.fails = name, f"On {name}", fails
+        self.minutes = len(name)
 
     def run(self, size: str, say: Any, folder: Path) -> dict[str, Any]:
         say("thinking")
@@ -79,6 +82,29 @@ def test_a_failure_does_not_stop_the_others_but_is_told(tmp_path: Path) -> None:
     assert "bad: FAILED, KeyError: 'lost'" in result.stdout
     expected = "crestline reproduce all: good, bad KeyError: 'lost', last"
     assert (tmp_path / "report.md").read_text() == expected
+
+
+class Dying(MadeUp):
+    def run(self, size: str, say: Any, folder: Path) -> dict[str, Any]:
+        os._exit(3)
+
+
+@pytest.mark.usefixtures("made_up")
+def test_papers_at_once_are_reported_in_their_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fork = get_context("fork")  # the papers of this test are known to this process only
+    monkeypatch.setattr(module, "get_context", lambda _: fork)
+    result = crestline("reproduce", "all", "--jobs", "2", "--out", str(tmp_path), code=1)
+    assert "good: 2 of 3 golden numbers" in result.stdout
+    assert "bad: FAILED, KeyError: 'lost'" in result.stdout
+    expected = "crestline reproduce all: good, bad KeyError: 'lost', last"
+    assert (tmp_path / "report.md").read_text() == expected
+    dying = {"good": MadeUp("good"), "bad": Dying("bad"), "last": MadeUp("last")}
+    monkeypatch.setattr(module, "_paper", dying.__getitem__)
+    result = crestline("reproduce", "all", "--jobs", "3", "--out", str(tmp_path / "2"), code=1)
+    assert "bad: FAILED, its process died" in result.stdout
+    assert "last: 2 of 3 golden numbers" in result.stdout
 
 
 @pytest.mark.usefixtures("made_up")

@@ -49,7 +49,7 @@ def made_up(home: Path, pictures: tuple[str, ...] = ("one.png",)) -> Any:
 
     return Paper(
         "Nobody 2026", home, obtain, numbers, judge, draw, {"one.png": "One <thing>"},
-        preface="By `nobody`.",
+        minutes=0, preface="By `nobody`.",
     )  # fmt: skip
 
 
