@@ -52,6 +52,7 @@ class Parcels:
                     places.append(_PLACE.pack(_MARK, offset, len(payload)) + str(path).encode())
                     offset += len(payload)
         except OSError as error:
+            path.unlink(missing_ok=True)
             raise StateError(f"cannot write to {self.folder}: {error.strerror}") from error
         return places
 

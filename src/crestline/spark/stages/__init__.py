@@ -1,8 +1,9 @@
 """The stages that run in Spark's Python workers.
 
 The stages know no Spark. They take and give Arrow batches, frames of bytes and state bytes, so they
-can be tested without a cluster. A few large rows of bytes move between them: every type stays as it
-is, and neither pandas nor the JVM looks inside.
+can be tested without a cluster. A few rows of bytes move between them: every type stays as it is,
+and neither pandas nor the JVM looks inside. Where all tasks reach one folder, what is large goes
+there as a file, and the row tells its place.
 
 =========  =======================================  ===========================================
 stage      takes                                    gives
