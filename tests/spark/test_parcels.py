@@ -16,7 +16,10 @@ from crestline.runtime.queries import named_queries
 from crestline.spark import EachBatch, bounded
 from crestline.spark.follow import Follow, checkpoint_at
 from crestline.spark.parcels import LARGE, Parcels, fetched
+from crestline.spark.remote import parallelism
+from crestline.spark.rounds import by_bucket
 from crestline.spark.stages import settling
+from crestline.spark.stages.rows import OUTCOME
 from spark.test_full_disk import fill, small_disk
 
 QUERY = (
@@ -92,6 +95,25 @@ def test_a_followed_folder_answers_as_one_process(
     assert followed(spark, files) == in_one_process()
     assert len(cleared) == FILES and min(cleared) > LARGE
     assert not (files.parent / "checkpoint" / "parcels").exists()
+
+
+def test_buckets_are_spread_over_the_cores(spark: Any) -> None:
+    """Few bytes cross Spark, and it would join all of them into one task."""
+
+    def task(key: tuple[Any, ...], rows: pa.Table) -> pa.Table:
+        from pyspark import TaskContext
+
+        member = pa.array([TaskContext.get().partitionId()], pa.int32())
+        return pa.table(
+            [member, *(pa.nulls(1, field.type) for field in list(OUTCOME)[1:])], OUTCOME
+        )
+
+    pruned = spark.range(16).selectExpr(
+        "CAST(id AS INT) AS bucket", "CAST('' AS BINARY) AS payload"
+    )
+    tasks = by_bucket(pruned, 16, task).toArrow().column("member").to_pylist()
+    cores = parallelism(spark)
+    assert cores > 1 and len(tasks) == 16 and set(tasks) == set(range(cores))
 
 
 def test_what_a_crash_has_left_is_removed(spark: Any, files: Path) -> None:

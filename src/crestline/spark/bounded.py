@@ -34,9 +34,10 @@ from crestline.spark.outcome import Outcome, read_outcome, refuse_bad
 from crestline.spark.parcels import Parcels
 from crestline.spark.progress import Progress, watching
 from crestline.spark.remote import on_this_machine, parallelism
+from crestline.spark.rounds import by_bucket
 from crestline.spark.scans import INPUT_BITS, layout_of, numbered, plan_scan
 from crestline.spark.stages import Layout, NumberedPiece, Reading, Step, bounded_step
-from crestline.spark.stages.rows import OUTCOME, ddl, payloads_of, received
+from crestline.spark.stages.rows import OUTCOME, payloads_of, received
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -182,8 +183,7 @@ class _Group:
                     outcome = pa.Table.from_batches([step(0, None, payloads)[0]])
             else:
                 run = bounded_step(step, parcels)
-                outcome = pruned.groupBy("bucket").applyInArrow(run, ddl(OUTCOME)).toArrow()
-                outcome = received(outcome)
+                outcome = received(by_bucket(pruned, buckets, run).toArrow())
             if parcels is not None:
                 parcels.clear()
         return read_outcome(outcome, plan.members, queries)

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import sys
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
+
+
+#: Of remote sessions, which have to run a job to tell.
+_remote_parallelism: WeakKeyDictionary[SparkSession, int] = WeakKeyDictionary()
 
 
 def context_of(session: SparkSession) -> SparkContext | None:
@@ -41,11 +46,13 @@ def parallelism(session: SparkSession) -> int:
     context = context_of(session)
     if context is not None:
         return max(1, int(context.defaultParallelism))
-    from pyspark.sql import functions as F
+    if session not in _remote_parallelism:
+        from pyspark.sql import functions as F
 
-    # A remote session has no context, but its ranges have one part for each core.
-    tasks = session.range(0, 4096).select(F.spark_partition_id().alias("task"))
-    return max(1, tasks.distinct().count())
+        # A remote session has no context, but its ranges have one part for each core.
+        tasks = session.range(0, 4096).select(F.spark_partition_id().alias("task"))
+        _remote_parallelism[session] = max(1, tasks.distinct().count())
+    return _remote_parallelism[session]
 
 
 __all__ = ["context_of", "on_this_machine", "parallelism", "remote_session"]

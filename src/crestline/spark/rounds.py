@@ -6,8 +6,8 @@ what was gathered, since a single task would do the same later; otherwise one ta
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -17,6 +17,7 @@ from crestline.runtime.roles import Carried
 from crestline.runtime.rounds import Round
 from crestline.spark.history import States
 from crestline.spark.outcome import read_outcome, refuse_bad
+from crestline.spark.remote import parallelism
 from crestline.spark.stages import Step, kept_step
 from crestline.spark.stages.rows import OUTCOME, ddl, payloads_of, received
 
@@ -32,7 +33,7 @@ def run_round(pruned: DataFrame | None, step: Step, states: States, number: int)
     outcome = OUTCOME.empty_table()
     if pruned is not None and step.buckets > 1:
         run = kept_step(step, states, number, states.parcels)
-        outcome = received(pruned.groupBy("bucket").applyInArrow(run, ddl(OUTCOME)).toArrow())
+        outcome = received(by_bucket(pruned, step.buckets, run).toArrow())
     elif pruned is not None:
         payloads = payloads_of(pruned.toArrow())
         if payloads:
@@ -43,6 +44,15 @@ def run_round(pruned: DataFrame | None, step: Step, states: States, number: int)
         states.carry(step.buckets, number)
     states.parcels.clear()
     return outcome
+
+
+def by_bucket(
+    pruned: DataFrame, buckets: int, run: Callable[[tuple[Any, ...], pa.Table], pa.Table]
+) -> DataFrame:
+    """What a step makes of the rows of each bucket, in as many tasks as run at once. Spark itself
+    would choose one task: it takes the places of large payloads for all there is to do."""
+    tasks = min(buckets, parallelism(pruned.sparkSession))
+    return pruned.repartition(tasks, "bucket").groupBy("bucket").applyInArrow(run, ddl(OUTCOME))
 
 
 def read_round(
