@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from crestline.core.errors import RecordError
 from crestline.core.order import sort_codes
@@ -20,6 +21,7 @@ from crestline.runtime.shards import merged
 from crestline.spark.stages import Member
 from crestline.spark.stages.accounts import BucketAccount, LedgerAccount
 from crestline.spark.stages.rows import CHUNKED_REJECTS, Kind
+from crestline.types import Ints
 
 
 @dataclass(slots=True)
@@ -146,10 +148,29 @@ def _in_order(table: pa.Table, name: str, query: Query) -> pa.Table:
         return table
     end = "window_end" if query.emit == "SNAPSHOTS" else "at"
     names = [end, *(item.name for item in query.partition_by)]
-    keys = [sort_codes(table.column(name)) for name in names]
+    # Most rows follow one of the same moment and partition: such runs are sorted as a whole.
+    starts = _starts(table.select(names))
+    keys = [sort_codes(table.column(name).take(starts)) for name in names]
+    order = np.lexsort(keys[::-1])
+    lengths = np.diff(starts, append=table.num_rows)[order]
+    ends = np.cumsum(lengths)
+    rows = np.repeat(starts[order] - (ends - lengths), lengths) + np.arange(table.num_rows)
     # All have the same name of the query: texts are the dearest to put in order.
-    ordered = table.drop_columns(["query"]).take(np.lexsort(keys[::-1]))
+    ordered = table.drop_columns(["query"]).take(rows)
     return ordered.add_column(0, table.field("query"), pa.repeat(name, table.num_rows))
+
+
+def _starts(keys: pa.Table) -> Ints:
+    """The rows whose keys are not those of the row before, as far as Arrow can tell."""
+    kinds = [field.type for field in keys.schema]
+    if keys.num_rows == 0 or any(pa.types.is_nested(kind) or kind == pa.null() for kind in kinds):
+        return np.arange(keys.num_rows)
+    starts = np.zeros(keys.num_rows, np.bool_)
+    starts[0] = True
+    for column in keys.columns:
+        differs = pc.not_equal(column[1:], column[:-1]).fill_null(True)  # a NULL begins a run
+        starts[1:] |= differs.to_numpy()
+    return np.flatnonzero(starts)
 
 
 def refuse_bad(rejects: pa.Table) -> None:
