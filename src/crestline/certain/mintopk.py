@@ -10,11 +10,11 @@ one list, best first (the *super-top-k list*); the first k are the answer.
 
 **Cost**, with C panes a window, n records and s survivors (at most k) in a pane, M = size of MTK:
 n memory-bound comparisons to find the survivors, O(s log s) to rank them at worst and O(k + M) to
-merge them, for each pane. Small panes are merged together, about M records at a time; then a slide
-costs what arrives and expires, and O(k) if its result changes or is written. Records kept: k H_C on
-average for scores in random order (H_C = 1 + 1/2 + ... + 1/C, panes of at least k records); at
-worst k C, for falling scores; k, for rising ones. Nothing depends on how many records the window
-holds.
+merge them, for each pane. Small panes are merged together, up to 2 M records at a time; then a
+slide costs what arrives and expires. Where its result is written, that costs O(k): to copy the one
+before, or to collect it if much has changed. Records kept: k H_C on average for scores in random
+order (H_C = 1 + 1/2 + ... + 1/C, panes of at least k records); at worst k C, for falling scores; k,
+for rising ones. Nothing depends on how many records the window holds.
 
 **Invariants**
   M1  each partition's list is sorted best first;

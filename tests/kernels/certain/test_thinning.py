@@ -63,3 +63,13 @@ def test_a_long_batch_of_small_panes_leaves_little() -> None:
     run.observe(scores[:10_000])
     run.advance()
     assert len(run.observe(scores[10_000:])) < 400
+
+
+def test_the_next_part_of_a_batch_thins_the_one_before() -> None:
+    """Two parts of 500, k = 10: of the first stay those that beat what is listed, or are among the
+    ten best of their part or of the next; without the next part, those that few later ones beat."""
+    scores = np.random.default_rng(1).random(1_000)
+    listed, ages = np.full(10, 0.95), np.full(10, -1)
+    stays = thin(scores, np.arange(1_000), 10, 1_000, listed, ages)
+    alone = thin(scores[:500], np.arange(500), 10, 1_000, listed, ages)
+    assert stays[:500].sum() < alone.sum() / 1.5

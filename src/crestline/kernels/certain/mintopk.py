@@ -3,10 +3,10 @@
 Times are *steps*: step s is the window that ends at s slides. A record is in the windows of the
 steps after its birth, up to and including its last one, its life.
 
-New records are merged into their list once for a *stretch* of steps, which has about as many new
-records as the list has. If that is one step, its answer are the first k of the new list. If it is
-more, ``kernels.certain.stretches`` walks through them. Then the records that have expired, or that
-k better ones outlive or equal, are dropped.
+New records are merged into their list once for a *stretch* of steps, which has up to twice as many
+new records as the list has. If that is one step, its answer are the first k of the new list. If it
+is more, ``kernels.certain.stretches`` walks through them. Then the records that have expired, or
+that k better ones outlive or equal, are dropped.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy as np
 from crestline.core.sentinels import NOWHERE
 from crestline.kernels.certain.band_lists import push, sift
 from crestline.kernels.certain.stretches import (
+    CURSOR,
     FIRST,
     LAST,
     SIZE,
@@ -38,7 +39,7 @@ from crestline.types import Bools, Ints
 
 #: A stretch has up to this many times as many new records as are listed, and at least ``_FEW``
 #: if there are more of them.
-_TIMES, _FEW = 1, 256
+_TIMES, _FEW = 2, 256
 #: A report has room for no more rows than this before they are written.
 _ROWS = 1 << 23
 
@@ -117,6 +118,17 @@ def _drop(lists: Lists, tail: int, step: int, newest: int, k: int, lives: Ints) 
 
 
 @borrowing_kernel
+def _longest_life(chain: Ints, size: int, lives: Ints, first: int, far: int, last: int) -> int:
+    """The longest life in the list and among the new records, which live longer than the list."""
+    if first < far:
+        return int(lives[far - 1])
+    newest = last
+    for i in range(size):
+        newest = max(newest, lives[chain[i]])
+    return newest
+
+
+@borrowing_kernel
 def _cut(window: StepWindow, births: Ints, stop: int, until: int, cursor: Ints) -> bool:
     """Find the end of the stretch from the new record ``cursor[FIRST]`` on. Return whether it
     answers at its last step only."""
@@ -153,11 +165,9 @@ def _advance_list(
     while cursor[FIRST] < stop or (cursor[STEP] < until and not window.on_arrival):
         at_once = _cut(window, births, stop, until, cursor)
         first, far, last, size = cursor[FIRST], cursor[STOP], cursor[LAST], cursor[SIZE]
-        newest = lives[far - 1] if first < far else last
+        newest = _longest_life(chain, size, lives, first, far, last)
         for i in range(first, far):
             fresh[i - first] = i
-        for i in range(size):
-            newest = max(newest, lives[chain[i]])
         sort_records(fresh, 0, far - first, room, scores, ties)
         best = _merge(lists, size, far - first, records, first, places.new)
         size += far - first
@@ -215,13 +225,13 @@ def advance_mintopk(
         np.empty(longest, np.int64), np.empty(most, np.int64),
         np.empty(4 * longest + 64, np.int64), np.empty(window.k, np.int64),
     )  # fmt: skip
-    places, room = places_for(longest, most, window.k), sort_room(longest)
+    places, room = places_for(longest, most), sort_room(longest)
     kept = np.empty(listed[partitions] + arrived[partitions] - arrived[0], np.int64)
     kept_from = np.zeros(partitions + 1, np.int64)
     filled = 0
     rows = max(rows, _rows_due(window, records.birth, listed, arrived, done, until))
     report = new_report(1, 64, rows)
-    cursor = np.zeros(12, np.int64)
+    cursor = np.zeros(CURSOR, np.int64)
     for p in range(partitions):
         size = listed[p + 1] - listed[p]
         for i in range(size):

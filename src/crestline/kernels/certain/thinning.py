@@ -5,6 +5,11 @@ records outlast the moment and were there before the record, no window up to it 
 if k better ones come between the record and the moment, no later window does, for they stay as long
 as the record or longer. Both are thresholds of the score, so one backward pass over a batch finds
 the records that reach one of them.
+
+With two moments it is cut in three. Windows between them do not report a record either if k better
+ones were there at the first and outlast the second. So of a part of a batch that outlasts the next
+part, those stay that reach the least of three scores: one that k records reach that outlast the
+part, one that k of the part reach, and one that k of the next part reach.
 """
 
 from __future__ import annotations
@@ -18,6 +23,8 @@ from crestline.types import Bools, Floats, Ints
 _SAMPLED = 64
 #: Ranges of scores: one for so many records, and no more than so many.
 _EACH, _RANGES = 4, 4096
+#: Few records of a part stay if it has more than this many times k.
+_SPARSE = 16
 #: The first part of a batch without a threshold has this many times k records.
 _FIRST = 4
 
@@ -61,11 +68,14 @@ def _thin_part(
     countable = low > -np.inf and 0 < scale < np.inf
     bar, beyond = -1, 0  # how many later records are in ranges above the bar
     behind = -np.inf  # where the bar begins: k later ones beat all that do not reach it
+    least, few = min(behind, ahead), stop - start > _SPARSE * k
     for i in range(stop - 1, start - 1, -1):
         score = scores[i]
-        if score < behind and score < ahead:
+        if few and score < least:
             stays[i] = False
-        elif countable:
+            continue
+        stays[i] = score >= least  # no branch: which of many stay cannot be foreseen
+        if countable:
             ranged = int(min(max((score - low) * scale, 0.0), top))
             tally[ranged] += 1
             beyond += ranged > bar
@@ -73,6 +83,7 @@ def _thin_part(
                 bar += 1
                 beyond -= tally[bar]
                 behind = low + bar / scale
+                least = min(behind, ahead)
     return behind
 
 
@@ -98,12 +109,14 @@ def thin(
     ``listed`` are the records of earlier panes that are kept, best first. The batch is cut into
     parts of half a window, and the moment of a record is the end of its part: then k records of the
     part before outlast it. For the first part there are the listed ones. If those are too few,
-    parts begin short and grow, since nothing of the first is thinned.
+    parts begin short and grow, since nothing of the first is thinned. Once a part is done, the end
+    of it is a second moment for the records of the part before.
     """
     count = len(scores)
     stays = np.ones(count, np.bool_)
     tally = np.empty(min(count // _EACH, _RANGES) + 2, np.int64)
-    start, oldest, former, most = 0, 0, -np.inf, count
+    begin, start, oldest, most = 0, 0, 0, count
+    past, former = -np.inf, -np.inf  # what k records reach: beyond the part before, and in it
     while start < count:
         stop = _first_from(panes, start, panes[start] + max(1, width // 2))
         expired = panes[stop - 1] + 1 - width  # panes before this one, at the end of the part
@@ -114,8 +127,12 @@ def thin(
             stop = _first_from(panes, start, panes[start + most])
             stop = stop if stop > start else _first_from(panes, start, panes[start] + 1)
         most = min(2 * most, count)
-        if oldest >= expired:
-            ahead = max(ahead, former)
-        former = _thin_part(scores, start, stop, k, ahead, tally, stays)
-        oldest, start = panes[start], stop
+        lasting = oldest >= expired  # the part before outlasts this one
+        ahead = max(ahead, former) if lasting else ahead
+        behind = _thin_part(scores, start, stop, k, ahead, tally, stays)
+        if lasting:
+            bar = min(past, former, behind)
+            for i in range(begin, start):
+                stays[i] &= scores[i] >= bar
+        begin, oldest, start, past, former = start, panes[start], stop, ahead, behind
     return stays

@@ -19,6 +19,8 @@ from crestline.kernels.jit.tiers import kernel
 from crestline.types import Floats, Ints
 
 _BLOCK = 64
+#: Few records of a run are kept if it has at least this many times k.
+_SPARSE = 16
 #: From this k on, a run may keep a few records more than it must.
 _MANY = 1000
 
@@ -80,7 +82,7 @@ def _gather(
 
     Returns how many there are and the largest score that was given up while tied with the k-th.
     """
-    full = len(values) - _BLOCK
+    full, many = len(values) - _BLOCK, end - begin < _SPARSE * k
     threshold, lost = floor, -np.inf
     count = 0
     position = begin
@@ -88,9 +90,11 @@ def _gather(
         block = scores[position : min(position + _BLOCK, end)]
         if _reaches(block, threshold):
             for i in range(len(block)):
-                if block[i] >= threshold:
-                    values[count] = block[i]
-                    where[count] = position + i
+                if many:  # then no branch: which ones reach it cannot be foreseen
+                    values[count], where[count] = block[i], position + i
+                    count += block[i] >= threshold
+                elif block[i] >= threshold:
+                    values[count], where[count] = block[i], position + i
                     count += 1
             if count > full:
                 threshold, lost = _cut(values, where, count, k, lost)
