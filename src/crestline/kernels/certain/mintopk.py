@@ -33,7 +33,7 @@ from crestline.kernels.certain.stretches import (
 )
 from crestline.kernels.common.output import Report, add_head, new_report, put, roomy
 from crestline.kernels.common.sort import SortRoom, sort_records, sort_room
-from crestline.kernels.common.windows import StepWindow, before
+from crestline.kernels.common.windows import StepWindow
 from crestline.kernels.jit.tiers import borrowing_kernel, kernel
 from crestline.types import Bools, Ints
 
@@ -62,13 +62,18 @@ def _merge(lists: Lists, tail: int, count: int, records: Lived, first: int, new:
     place of the best new record. The place of each goes to ``new``, less ``first``."""
     chain, fresh = lists.chain, lists.fresh
     scores, ties = records.score, records.tie
-    old, place = tail, NOWHERE
+    old, place = tail - 1, NOWHERE
     for i in range(count - 1, -1, -1):
         record = fresh[i]
-        while old > 0 and before(scores, ties, record, chain[old - 1]):
+        score = scores[record]
+        while old >= 0:
+            other = chain[old]
+            least = scores[other]
+            if score < least or (score == least and ties[record] < ties[other]):
+                break
+            chain[old + i + 1] = other
             old -= 1
-            chain[old + i + 1] = chain[old]
-        place = old + i
+        place = old + i + 1
         chain[place] = record
         new[record - first] = place
     return place

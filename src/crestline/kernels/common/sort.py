@@ -68,9 +68,8 @@ def sort_records(
         score, hole = scores[record], i
         while hole > first:
             other = records[hole - 1]
-            if not (
-                score > scores[other] or (score == scores[other] and ties[record] > ties[other])
-            ):
+            better = scores[other]
+            if score < better or (score == better and ties[record] < ties[other]):
                 break
             records[hole] = other
             hole -= 1
