@@ -97,13 +97,13 @@ def test_the_windows_of_mintopk_hold_the_best_of_what_is_left(scripts: dict[str,
         assert told == sorted(scores[gone:], reverse=True)[: windows.K]
 
 
-def test_the_heaps_of_pretopk_hold_the_best_so_far(scripts: dict[str, Any]) -> None:
+def test_the_results_of_pretopk_hold_the_best_so_far(scripts: dict[str, Any]) -> None:
     windows = scripts["windows"]
-    heaps = windows.heaps(len(windows.ARRIVING))
-    assert set(heaps) == set(range(7, 11))
-    for end, heap in heaps.items():
+    predicted = windows.predicted(len(windows.ARRIVING))
+    assert set(predicted) == set(range(7, 11))
+    for end, best in predicted.items():
         inside = windows.ARRIVING[end - windows.AHEAD :]
-        assert heap == sorted(inside, reverse=True)[:2]
+        assert best == sorted(inside, reverse=True)[:2]
 
 
 def test_what_sa_keeps_has_few_dominators(scripts: dict[str, Any]) -> None:

@@ -165,3 +165,18 @@ def test_mintopk_in_long_batches_equals_naive(seed: int) -> None:
     stream = Stream.long(rng)
     stream.slide = None if stream.slide is None and rng.random() < 0.3 else int(rng.integers(1, 9))
     assert stream.through(MinTopK) == stream.through(Naive)
+
+
+def test_pretopk_changes_its_results_where_they_are() -> None:
+    """Neither results nor records are copied with a batch, and their room is used again."""
+    scores = np.random.default_rng(1).random(3_000)
+    operator = PreTopK(k=5, window=100, slide=10)
+    for first in range(0, len(scores), 10):
+        operator.observe(scores[first : first + 10])
+        operator.advance()
+        operator._check()
+        if first == 1_000:
+            results, room = operator._results, len(operator._kept)
+    assert operator._results is results
+    assert len(results) == 10
+    assert len(operator._kept) == room < 100

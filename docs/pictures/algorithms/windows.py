@@ -82,22 +82,24 @@ ARRIVING = np.array([4.0, 9, 8, 3, 5, 6])
 AHEAD = 5
 
 
-def heaps(count: int) -> dict[int, list[float]]:
+def predicted(count: int) -> dict[int, list[float]]:
     """The predicted results of PRETOPK after so many records, by the end of their window."""
     operator = PreTopK(k=2, window=AHEAD, slide=1)
-    for score in ARRIVING[:count]:  # the heap of a window that was reported goes with the next step
+    for score in ARRIVING[
+        :count
+    ]:  # the result of a window that was reported goes with the next step
         operator.observe(np.array([score]))
         operator.advance()
     own = operator.state()["own"]
     score, windows = own["score"], own["windows"]
     return {
-        int(end): sorted(score[heap[:size]].tolist(), reverse=True)
-        for end, size, heap in zip(windows["ends"], windows["sizes"], own["heaps"], strict=True)
+        int(end): score[result[:size]].tolist()
+        for end, size, result in zip(windows["ends"], windows["sizes"], own["results"], strict=True)
     }
 
 
 def pretopk() -> Figure:
-    before, after = heaps(len(ARRIVING) - 1), heaps(len(ARRIVING))
+    before, after = predicted(len(ARRIVING) - 1), predicted(len(ARRIVING))
     # The window that has just been reported is not among those to come: here it refused the record.
     now = len(ARRIVING)
     after[now] = before[now]
@@ -121,7 +123,7 @@ def pretopk() -> Figure:
         for score in set(old) - set(new):
             box(ax, 14.4, -row, f"{score:.0f}", "forgotten")
             ax.plot([14.1, 14.7], [-row - 0.2, -row + 0.2], color=FAINT, linewidth=1, zorder=5)
-    say(ax, "its heap", (12.5, 1.1), ha="center")
+    say(ax, "its result", (12.5, 1.1), ha="center")
     say(ax, "leaves", (14.4, 1.1), ha="center")
     ax.annotate("", (15.6, -0.25), (15.6, -AHEAD + 0.7),
                 arrowprops={"arrowstyle": "->", "color": ACCENT, "linewidth": 1.4})  # fmt: skip

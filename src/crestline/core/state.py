@@ -20,7 +20,7 @@ import numpy as np
 
 from crestline.core.errors import StateError
 
-VERSION = 10
+VERSION = 11
 _MAGIC = b"CRST"
 _HEAD = struct.Struct("<4sHII")
 #: Only plain numbers: an object array could smuggle in code.

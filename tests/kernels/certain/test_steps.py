@@ -12,7 +12,7 @@ from crestline.core.sentinels import LONG_AGO, NEVER, NOWHERE, OUTDATED
 from crestline.kernels.certain.cells import cells_of_scores
 from crestline.kernels.certain.grid import Cells, GridRule, Placed, Slots, Views, advance_grid
 from crestline.kernels.certain.mintopk import advance_mintopk
-from crestline.kernels.certain.pretopk import Windows, advance_pretopk
+from crestline.kernels.certain.pretopk import Results, Windows, advance_pretopk
 from crestline.kernels.certain.skyband import BandState, Queries, advance_skyband
 from crestline.kernels.certain.stretches import Lived
 from crestline.kernels.common.output import Report, written
@@ -91,13 +91,23 @@ def test_mintopk(seed: int) -> None:
 @given(SEEDS)
 def test_pretopk(seed: int) -> None:
     case = Case.random(seed)
-    none = np.empty(0, np.int64)
-    windows = Windows(np.zeros(3, np.int64), none, none, np.empty((0, case.window.k), np.int64))
-    left, report = advance_pretopk(
-        case.window, case.records, windows, case.offsets, np.full(2, LONG_AGO), case.until
+    none, total = np.empty(0, np.int64), len(case.records.score)
+    most = -(-case.window.width // case.window.slide)
+    rows_free = np.arange(2 * most)
+    results = Results(
+        np.empty((2 * most, case.window.k), np.int64), rows_free, np.zeros(total, np.int64)
     )
+    windows = Windows(np.zeros(3, np.int64), none, none, none)
+    left, report = advance_pretopk(
+        case.window, case.records, np.arange(total), case.offsets, windows, results, 2 * most,
+        np.full(2, LONG_AGO), case.until,
+    )  # fmt: skip
     assert rows(report) == case.wanted()
-    assert left.start[-1] == len(left.end) == len(left.heap)
+    assert left.start[-1] == len(left.end) == len(left.size) == len(set(left.row.tolist()))
+    uses = np.zeros(total, np.int64)
+    for row, size in zip(left.row, left.size, strict=True):
+        uses[results.slot[row, :size]] += 1
+    assert uses.tolist() == results.uses.tolist()
 
 
 @given(SEEDS, st.booleans(), st.booleans(), st.booleans())
