@@ -87,9 +87,7 @@ class MinTopK(ListOperator):
             return kept, panes
         listed = self._kept
         own = scores if kept is None else scores[kept]
-        stays = np.flatnonzero(
-            thin(own, panes, self.k, self.panes.width, listed["score"], listed["pane"])
-        )
+        stays = thin(own, panes, self.k, self.panes.width, listed["score"], listed["pane"])
         return stays if kept is None else kept[stays], panes[stays]
 
     def _advance(self, arrived: Records, offsets: Ints, until: Ints) -> Snapshots:

@@ -8,7 +8,18 @@ from hypothesis import strategies as st
 
 from crestline.certain import MinTopK
 from crestline.kernels.certain.thinning import kth_outlasting, thin
-from crestline.types import Bools
+from crestline.types import Bools, Floats, Ints
+
+
+def staying(
+    scores: Floats, panes: Ints, k: int, width: int, listed: Floats, listed_panes: Ints
+) -> Bools:
+    """Which records stay, as a mask; their indices ascend."""
+    kept = thin(scores, panes, k, width, listed, listed_panes)
+    assert (kept[1:] > kept[:-1]).all()
+    stays = np.zeros(len(scores), np.bool_)
+    stays[kept] = True
+    return stays
 
 
 def test_the_kth_that_outlasts() -> None:
@@ -20,13 +31,13 @@ def test_the_kth_that_outlasts() -> None:
 
 def test_between_better_ones_before_and_after() -> None:
     """A window of 8 panes, k = 1: 6 outlasts the batch, and what 6 and a later one beat goes."""
-    stays = thin(np.array([3.0, 5, 7, 4, 1, 2]), np.arange(10, 16), 1, 8, np.array([6.0]), _AT_9)
+    stays = staying(np.array([3.0, 5, 7, 4, 1, 2]), np.arange(10, 16), 1, 8, np.array([6.0]), _AT_9)
     assert stays[[2, 5]].all()  # 7 is the best for a while, 2 the last
     assert not stays[0]  # the others are counted by ranges of scores: one more may stay
     scores = np.concatenate((np.zeros(200), np.full(200, 5.0), [7.0, 1.0]))
-    stays = thin(scores, np.repeat(10, 402), 1, 8, np.array([6.0]), _AT_9)
+    stays = staying(scores, np.repeat(10, 402), 1, 8, np.array([6.0]), _AT_9)
     assert not stays[:200].any() and stays[400:].all()
-    assert thin(scores, np.repeat(10, 402), 1, 8, np.array([6.0]), np.array([1])).all()
+    assert staying(scores, np.repeat(10, 402), 1, 8, np.array([6.0]), np.array([1])).all()
 
 
 _AT_9 = np.array([9])
@@ -41,7 +52,7 @@ def test_whatever_is_reported_stays(seed: int) -> None:
     panes = np.sort(rng.integers(0, int(rng.integers(2, 120)), count))
     earlier = rng.integers(0, 1000, 3 * k).astype(np.float64)
     listed, listed_panes = -np.sort(-earlier), rng.integers(-width, 0, 3 * k)
-    stays = thin(scores, panes, k, width, listed, listed_panes)
+    stays = staying(scores, panes, k, width, listed, listed_panes)
     every, when = np.concatenate((listed, scores)), np.concatenate((listed_panes, panes))
     assert stays[_reported(every, when, k, width)[3 * k :]].all()
 
@@ -70,6 +81,6 @@ def test_the_next_part_of_a_batch_thins_the_one_before() -> None:
     ten best of their part or of the next; without the next part, those that few later ones beat."""
     scores = np.random.default_rng(1).random(1_000)
     listed, ages = np.full(10, 0.95), np.full(10, -1)
-    stays = thin(scores, np.arange(1_000), 10, 1_000, listed, ages)
-    alone = thin(scores[:500], np.arange(500), 10, 1_000, listed, ages)
+    stays = staying(scores, np.arange(1_000), 10, 1_000, listed, ages)
+    alone = staying(scores[:500], np.arange(500), 10, 1_000, listed, ages)
     assert stays[:500].sum() < alone.sum() / 1.5

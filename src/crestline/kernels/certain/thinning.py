@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from crestline.kernels.common.output import put
 from crestline.kernels.jit.tiers import kernel
-from crestline.types import Bools, Floats, Ints
+from crestline.types import Floats, Ints
 
 #: Scores that are looked at to find out from where on they are counted.
 _SAMPLED = 64
@@ -52,13 +53,22 @@ def _spread(scores: Floats, start: int, stop: int) -> tuple[float, float]:
 
 @kernel
 def _thin_part(
-    scores: Floats, start: int, stop: int, k: int, ahead: float, tally: Ints, stays: Bools
-) -> float:
-    """Mark the records ``start .. stop`` that reach the score ``ahead`` or that fewer than k later
-    ones beat; return a score that k of them reach, minus infinity if none is found.
+    scores: Floats,
+    start: int,
+    stop: int,
+    k: int,
+    ahead: float,
+    tally: Ints,
+    kept: Ints,
+    filled: int,
+) -> tuple[int, float]:
+    """Append to ``kept[:filled]`` the records ``start .. stop`` that reach the score ``ahead`` or
+    that fewer than k later ones beat; return how many are in it then, and a score that k of the
+    part reach, minus infinity if none is found.
 
-    Later records are counted by equal ranges of their scores, so a few more may be marked.
+    Later records are counted by equal ranges of their scores, so a few more may be appended.
     """
+    before = filled
     low, high = _spread(scores, start, stop)
     high = high if ahead == -np.inf else ahead
     top = float(len(tally) - 1)
@@ -72,9 +82,9 @@ def _thin_part(
     for i in range(stop - 1, start - 1, -1):
         score = scores[i]
         if few and score < least:
-            stays[i] = False
             continue
-        stays[i] = score >= least  # no branch: which of many stay cannot be foreseen
+        kept[filled] = i
+        filled += score >= least  # no branch: which of many stay cannot be foreseen
         if countable:
             ranged = int(min(max((score - low) * scale, 0.0), top))
             tally[ranged] += 1
@@ -84,7 +94,24 @@ def _thin_part(
                 beyond -= tally[bar]
                 behind = low + bar / scale
                 least = min(behind, ahead)
-    return behind
+    for i in range((filled - before) // 2):
+        j = filled - 1 - i
+        kept[before + i], kept[j] = kept[j], kept[before + i]
+    return filled, behind
+
+
+@kernel
+def _thin_again(
+    scores: Floats, kept: Ints, first: int, middle: int, last: int, bar: float
+) -> tuple[int, int]:
+    """Take the records that do not reach the bar out of ``kept[first:middle]``, and move those up
+    to ``last`` behind what is left; return the new middle and last."""
+    left = first
+    for i in range(first, middle):
+        kept[left] = kept[i]
+        left += scores[kept[i]] >= bar
+    put(kept, left, kept, middle, last - middle)
+    return left, left + last - middle
 
 
 @kernel
@@ -103,8 +130,9 @@ def _first_from(panes: Ints, start: int, limit: int) -> int:
 @kernel
 def thin(
     scores: Floats, panes: Ints, k: int, width: int, listed: Floats, listed_panes: Ints
-) -> Bools:
-    """Which of the new records, by pane, a window may report: all that can, and few more.
+) -> Ints:
+    """The indices of the new records, by pane, that a window may report: all that can, and few
+    more.
 
     ``listed`` are the records of earlier panes that are kept, best first. The batch is cut into
     parts of half a window, and the moment of a record is the end of its part: then k records of the
@@ -113,9 +141,10 @@ def thin(
     of it is a second moment for the records of the part before.
     """
     count = len(scores)
-    stays = np.ones(count, np.bool_)
+    kept = np.empty(count, np.int64)
+    first, last = 0, 0  # where those of the part before are
     tally = np.empty(min(count // _EACH, _RANGES) + 2, np.int64)
-    begin, start, oldest, most = 0, 0, 0, count
+    start, oldest, most = 0, 0, count
     past, former = -np.inf, -np.inf  # what k records reach: beyond the part before, and in it
     while start < count:
         stop = _first_from(panes, start, panes[start] + max(1, width // 2))
@@ -129,10 +158,10 @@ def thin(
         most = min(2 * most, count)
         lasting = oldest >= expired  # the part before outlasts this one
         ahead = max(ahead, former) if lasting else ahead
-        behind = _thin_part(scores, start, stop, k, ahead, tally, stays)
+        filled, behind = _thin_part(scores, start, stop, k, ahead, tally, kept, last)
         if lasting:
             bar = min(past, former, behind)
-            for i in range(begin, start):
-                stays[i] &= scores[i] >= bar
-        begin, oldest, start, past, former = start, panes[start], stop, ahead, behind
-    return stays
+            last, filled = _thin_again(scores, kept, first, last, filled, bar)
+        first, last = last, filled
+        oldest, start, past, former = panes[start], stop, ahead, behind
+    return kept[:last].copy()
