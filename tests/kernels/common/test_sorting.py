@@ -48,6 +48,15 @@ def test_a_part_is_sorted_and_the_rest_left_alone() -> None:
     assert records.tolist() == [*range(10), *range(29, 9, -1), *range(30, 40)]
 
 
+@given(st.integers(0, 60), st.integers(0, 3))
+def test_equal_scores_that_come_last_first(count: int, exchanged: int) -> None:
+    ties, records = np.arange(count), np.arange(count)
+    for i in range(0, min(exchanged, count - 1)):
+        records[[i, i + 1]] = records[[i + 1, i]]
+    sort_records(records, 0, count, sort_room(count), np.zeros(count), ties)
+    assert records.tolist() == list(range(count))[::-1]
+
+
 def test_runs_are_sorted_each() -> None:
     scores, ties = np.array([1.0, 2, 1, 2, 3]), np.arange(5)
     order = np.arange(5)

@@ -2,7 +2,8 @@
 
 Records are spread over as many buckets as there are records, by equal ranges of their scores.
 Buckets that are still large are spread again, and what little disorder is left is put right by
-insertion. Where spreading does not help, as with equal or infinite scores, records are merged.
+insertion. Where spreading does not help, as with equal or infinite scores, records are merged; if
+they come last first, as equal scores often do since later ones win ties, they are turned round.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from crestline.kernels.jit.tiers import kernel
 from crestline.types import Floats, Ints
 
 #: Buckets up to this size are left to insertion.
-_FEW = 8
+_FEW = 16
 #: How often the records of a bucket are spread again before they are merged.
 _LEVELS = 4
 
@@ -107,6 +108,13 @@ def _spread(records: Ints, low: int, high: int, spare: Ints, place: Ints, scores
 def _merge(records: Ints, low: int, high: int, spare: Ints, scores: Floats, ties: Ints) -> None:
     """Sort ``records[low:high]`` by merging."""
     count, width = high - low, 1
+    last = low
+    while last + 1 < high and before(scores, ties, records[last + 1], records[last]):
+        last += 1
+    if last + 1 == high:
+        for i in range(count // 2):
+            records[low + i], records[last - i] = records[last - i], records[low + i]
+        return
     while width < count:
         for left in range(low, high, 2 * width):
             middle, right = min(left + width, high), min(left + 2 * width, high)
