@@ -22,8 +22,8 @@ from crestline.types import Floats, Ints
 
 #: Scores that are looked at to find out from where on they are counted.
 _SAMPLED = 64
-#: Ranges of scores: one for so many records, and no more than so many.
-_EACH, _RANGES = 4, 4096
+#: Ranges of scores: one for so many records and a few more, but no more than so many.
+_EACH, _LEAST, _RANGES = 16, 8, 4096
 #: Few records of a part stay if it has more than this many times k.
 _SPARSE = 16
 #: The first part of a batch without a threshold has this many times k records.
@@ -143,7 +143,7 @@ def thin(
     count = len(scores)
     kept = np.empty(count, np.int64)
     first, last = 0, 0  # where those of the part before are
-    tally = np.empty(min(count // _EACH, _RANGES) + 2, np.int64)
+    tally = np.empty(min(count // _EACH + _LEAST, _RANGES), np.int64)
     start, oldest, most = 0, 0, count
     past, former = -np.inf, -np.inf  # what k records reach: beyond the part before, and in it
     while start < count:
