@@ -5,35 +5,32 @@ from __future__ import annotations
 import numpy as np
 
 from crestline.kernels.common.output import put, room_for
-from crestline.kernels.jit.tiers import kernel
+from crestline.kernels.jit.tiers import borrowing_kernel, kernel
 from crestline.types import Floats, Ints
 
 LEAVE, MOVE, ENTER = 0, 1, 2
 
 
-@kernel
+@borrowing_kernel
 def _write(
     table: Ints, filled: int, moment: int, p: int, change: int, rank: int, previous: int, id: int
-) -> Ints:
-    if filled == table.shape[1]:
-        table = _wider(table)
+) -> None:
     table[0, filled] = moment
     table[1, filled] = p
     table[2, filled] = change
     table[3, filled] = rank
     table[4, filled] = previous
     table[5, filled] = id
-    return table
 
 
 @kernel
-def _wider(table: Ints) -> Ints:
-    """The table with room for twice as many columns."""
-    wider = np.empty((6, 2 * table.shape[1]), np.int64)
+def _roomy(table: Ints, filled: int, more: int) -> Ints:
+    """The table itself, or a larger copy if ``more`` columns would not fit behind ``filled``."""
+    if filled + more <= table.shape[1]:
+        return table
+    wider = np.empty((6, 2 * (filled + more)), np.int64)
     for row in range(6):
-        former, longer = table[row], wider[row]
-        for j in range(len(former)):
-            longer[j] = former[j]
+        put(wider[row], 0, table[row], 0, filled)
     return wider
 
 
@@ -46,6 +43,20 @@ def _filled(table: Ints, filled: int) -> Ints:
         for j in range(filled):
             part[j] = column[j]
     return written
+
+
+@kernel
+def _between(before: Ints, now: Ints) -> tuple[int, int, int]:
+    """Where two snapshots begin to differ, and where each of them ends to: the records in front of
+    it, and those behind it, have kept their ranks."""
+    low, stop_before, stop_now = 0, len(before), len(now)
+    while low < min(stop_before, stop_now) and before[low] == now[low]:
+        low += 1
+    if stop_before == stop_now:
+        while stop_now > low and before[stop_now - 1] == now[stop_now - 1]:
+            stop_now -= 1
+        stop_before = stop_now
+    return low, stop_before, stop_now
 
 
 @kernel
@@ -62,7 +73,8 @@ def diff_snapshots(
 
     What partition p showed last is ``shown[shown_from[p] : shown_from[p + 1]]``. The new snapshots
     come sorted by partition, then end; no snapshot means no change. ``rank_of`` is zeroed room for
-    every id.
+    every id. A snapshot costs a comparison for each record, and more only for those between the
+    first and the last that differ.
 
     Returns the table and what is shown now.
     """
@@ -79,23 +91,25 @@ def diff_snapshots(
             now = id[offset[at_snapshot] : offset[at_snapshot + 1]]
             moment = end[at_snapshot]
             at_snapshot += 1
-            for i in range(len(now)):
+            low, stop_before, stop_now = _between(before, now)
+            table = _roomy(table, filled, stop_before + stop_now - 2 * low)
+            for i in range(low, stop_now):
                 rank_of[now[i]] = i + 1
-            for i in range(len(before)):
+            for i in range(low, stop_before):
                 if rank_of[before[i]] == 0:
-                    table = _write(table, filled, moment, p, LEAVE, 0, i + 1, before[i])
+                    _write(table, filled, moment, p, LEAVE, 0, i + 1, before[i])
                     filled += 1
-            for i in range(len(now)):
+            for i in range(low, stop_now):
                 rank_of[now[i]] = 0
-            for i in range(len(before)):
+            for i in range(low, stop_before):
                 rank_of[before[i]] = i + 1
-            for i in range(len(now)):
+            for i in range(low, stop_now):
                 previous = rank_of[now[i]]
                 if previous != i + 1:
                     change = ENTER if previous == 0 else MOVE
-                    table = _write(table, filled, moment, p, change, i + 1, previous, now[i])
+                    _write(table, filled, moment, p, change, i + 1, previous, now[i])
                     filled += 1
-            for i in range(len(before)):
+            for i in range(low, stop_before):
                 rank_of[before[i]] = 0
             before = now
         new_shown = room_for(new_shown, kept, len(before))
@@ -142,6 +156,7 @@ def diff_uncertain_snapshots(
             start, stop = offset[at_snapshot], offset[at_snapshot + 1]
             moment = end[at_snapshot]
             at_snapshot += 1
+            table = _roomy(table, filled, high - low + stop - start)
             for entry in range(high - 1, low - 1, -1):
                 following[entry] = first[id[entry]]
                 first[id[entry]] = entry + 1
@@ -152,12 +167,12 @@ def diff_uncertain_snapshots(
                     first[id[entry]] = following[match]
                     previous, change = match - low + 1, MOVE
                 if previous != rank or probability[match] != probability[entry]:
-                    table = _write(table, filled, moment, p, change, rank, previous, entry)
+                    _write(table, filled, moment, p, change, rank, previous, entry)
                     filled += 1
             for entry in range(low, high):
                 # Entries that were not matched have left; the first of several leaves first.
                 if first[id[entry]] == entry + 1:
-                    table = _write(table, filled, moment, p, LEAVE, 0, entry - low + 1, entry)
+                    _write(table, filled, moment, p, LEAVE, 0, entry - low + 1, entry)
                     filled += 1
                     first[id[entry]] = following[entry]
             low, high = start, stop
