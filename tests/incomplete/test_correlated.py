@@ -39,9 +39,9 @@ def followed(op: Any, records: Stream, every: int) -> list[tuple[set[int], int, 
     return found
 
 
-@pytest.mark.parametrize("streams", [3, 6])
-def test_less_than_half_of_the_bytes_of_eaa_at_the_papers_setting(streams: int) -> None:
-    window, k = 1_000, 10
+@pytest.mark.parametrize(("streams", "k"), [(3, 10), (4, 10), (6, 10), (3, 20)])
+def test_less_than_half_of_the_bytes_of_eaa_at_the_papers_settings(streams: int, k: int) -> None:
+    window = 1_000
     records = synthetic(12 * window, streams, 0.5)
     told: dict[Any, list[tuple[set[int], int, int]]] = {}
     for kind in (SLA, EAA, Correlated):

@@ -67,10 +67,14 @@ class EAA(IncompleteOperator):
 
     def _forget(self, p: int, always: bool = False) -> None:
         store = self._stores[p]
-        if always or store.values > self._sweep_above(p):
-            sweep(self._query, store.arrays, self._expectation(p))
-            store.swept = store.values
-            store.trim(self._piece(p))
+        due = store.values > self._sweep_above(p)
+        if not (due or always):
+            return
+        most = store.values, store.live
+        sweep(self._query, store.arrays, self._expectation(p))
+        store.swept = store.values
+        if due:
+            store.trim(*most)
 
     def _expectation(self, p: int) -> Expectation:
         """Return what may be expected of objects; empty: anything, as far as it is possible."""

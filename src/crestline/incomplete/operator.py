@@ -163,6 +163,7 @@ class IncompleteOperator(Reporting):
         return ObjectStore(
             len(self._order), declared=self.combination.streams is not None,
             guarded=self.forgets and not self.trusting, listed=self.listed,
+            hides=self.forgets and self.hides, tight=self.forgets,
         )  # fmt: skip
 
     # -- answers out --------------------------------------------------------------------------
@@ -175,7 +176,7 @@ class IncompleteOperator(Reporting):
         return ObjectQuery(
             self.k, self.only_changes, panes.on_arrival, self._timing.timed is not True,
             self._dated, panes.length, width or 0, panes.slide, self.window is None, self.listed,
-            self.hides, self.combination.rule(self._order),
+            self.forgets and self.hides, self.combination.rule(self._order),
         )  # fmt: skip
 
     def advance(self, to: int | None = None) -> Snapshots:

@@ -26,7 +26,7 @@ import numpy as np
 
 from crestline.incomplete.operator import IncompleteOperator
 from crestline.incomplete.store import ObjectStore
-from crestline.kernels.incomplete.heaps import STREAM, VIEW
+from crestline.kernels.incomplete.heaps import SCORE, STREAM
 from crestline.kernels.incomplete.store import FLOOR
 
 
@@ -42,12 +42,12 @@ class SLA(IncompleteOperator):
         live = live[objects["newest"][live] >= 0]
         for x in range(store.streams):
             listed = slot[STREAM + x, : size[STREAM + x]]
-            holders = live[lists["position"][live, x] >= 0]
+            holders = live[lists["number"][live, 1 + x] >= 0]
             assert sorted(listed) == sorted(holders), "S1: a list holds the objects of its stream"
-            value = lists["value"][listed, x]
+            value = lists["value"][listed, 1 + x]
             parents = (np.arange(1, len(listed)) - 1) // 2
             assert (value[parents] >= value[1:]).all(), "S1: a list is a heap"
-        view = slot[VIEW, : size[VIEW]]
+        view = slot[SCORE, : size[SCORE]]
         floor = store.thresholds[FLOOR]
         above = live[(objects["score"][live] > floor) | (floor == -np.inf)]
         assert sorted(view) == sorted(above), "S2: the view holds the objects above its floor"

@@ -11,7 +11,7 @@ from crestline.core.sentinels import LONG_AGO
 from crestline.kernels.common.output import Report
 from crestline.kernels.incomplete.answers import NUMBERS, Answer, no_answer
 from crestline.kernels.incomplete.guard import ENTRY, copy_guard, new_guard
-from crestline.kernels.incomplete.heaps import FREE_SLOTS, STREAM, Heaps
+from crestline.kernels.incomplete.heaps import FREE_SLOTS, STREAM, WAKE, Heaps
 from crestline.kernels.incomplete.objects import LISTED, OBJECT, enter_all
 from crestline.kernels.incomplete.observations import run
 from crestline.kernels.incomplete.refresh import rebuild
@@ -45,19 +45,23 @@ _OBJECTS = ("high", "low", "code", "id", "hidden", "seen", "shown")
 class ObjectStore:
     """The stored observations and objects of a partition; see ``kernels.incomplete.store``."""
 
-    def __init__(self, streams: int, *, declared: bool, guarded: bool, listed: bool) -> None:
-        self.guarded, self.listed = guarded, listed
+    def __init__(
+        self, streams: int, *, declared: bool, guarded: bool, listed: bool, hides: bool, tight: bool
+    ) -> None:
+        """Arrays of a ``tight`` store grow only when they are full, and by little."""
+        self.guarded, self.listed, self.tight = guarded, listed, tight
         self.meta = np.zeros(META, np.int64)
         self.meta[PASSED] = self.meta[EMPTY_FROM] = self.meta[ARRIVING] = LONG_AGO
         self.meta[ACTIVE] = (1 << streams) - 1 if declared else 0
         self.thresholds = np.full(THRESHOLDS, -np.inf)
         self.observations = _records(0, OBSERVATION)
-        heaps = STREAM + (streams if listed else 0)
+        heaps = STREAM + streams if listed else WAKE + hides
         self.heaps = Heaps(
-            np.zeros(heaps, np.int64), np.empty((heaps, 0), np.int32), _records(0, OBJECT),
-            _records((0, streams), LISTED),
+            np.zeros(max(heaps, STREAM), np.int64), np.empty((heaps, 0), np.int32),
+            _records(0, OBJECT), _records((0, 1 + streams if listed else 0), LISTED),
         )  # fmt: skip
-        self.table = np.full(16, -1, np.int32)
+        self.streams = streams
+        self.table = np.full(1, -1, np.int32)
         self.guard = new_guard(16 if guarded else 0)
         self.answer = no_answer()
         #: How many values were stored after the last sweep.
@@ -80,8 +84,9 @@ class ObjectStore:
         return int(self.meta[TAIL] - self.meta[HEAD])
 
     @property
-    def streams(self) -> int:
-        return int(self.heaps.lists.shape[1])
+    def live(self) -> int:
+        """How many slots are in use."""
+        return int(self.meta[USED] - self.heaps.size[FREE_SLOTS])
 
     @property
     def passed(self) -> int:
@@ -116,27 +121,33 @@ class ObjectStore:
         Return the report with the snapshots that fell due, of this partition, and the rows that are
         repeats.
         """
-        count = rows.stop - rows.start
-        self.reserve(count, len(query.rule.order))
+        count, first, repeats = rows.stop - rows.start, rows.start, 0
+        self.reserve(0 if self.tight else count, len(query.rule.order))
+        self._reserve_guard(count)
         refused = np.empty(count, np.int64)
-        self.answer, report, repeats = run(
-            query, self.arrays, arrivals, rows.start, rows.stop, until, self.answer, partition,
-            report, refused,
-        )  # fmt: skip
-        return report, refused[:repeats]
+        while True:
+            self.answer, report, more, first = run(
+                query, self.arrays, arrivals, first, rows.stop, until, self.answer, partition,
+                report, refused[repeats:],
+            )  # fmt: skip
+            repeats += more
+            if first == rows.stop:
+                return report, refused[:repeats]
+            self.reserve(1, self.streams)
 
     # -- room ---------------------------------------------------------------------------------
 
     def reserve(self, more: int, streams: int) -> None:
         """Make room for ``more`` observations, each of which may be of a new object."""
-        meta = self.meta
         if self.streams < streams:
             self._add_streams(streams)
-        if meta[TAIL] + more > len(self.observations):
+        if self.meta[TAIL] + more > len(self.observations):
             self._move_observations(more)
-        needed = int(meta[USED] - self.heaps.size[FREE_SLOTS]) + more
-        if needed > len(self.objects):
-            self._add_objects(needed)
+        if self.live + more > len(self.objects):
+            self._resize_objects(_grown(self.live + more))
+
+    def _reserve_guard(self, more: int) -> None:
+        meta = self.meta
         if self.guarded and 3 * (meta[GUARDED] + more) > 2 * len(self.guard):
             live = int((self.guard["until"] > meta[PASSED]).sum())
             guard = new_guard(live + live // 4 + more)
@@ -145,20 +156,21 @@ class ObjectStore:
 
     def _add_streams(self, streams: int) -> None:
         size, slot, objects, lists = self.heaps
-        more = streams - self.streams
-        wider = _records((len(lists), streams), LISTED)
-        wider["position"] = -1
+        more, self.streams = streams - self.streams, streams
+        if not self.listed:
+            return
+        wider = _records((len(lists), lists.shape[1] + more), LISTED)
         wider[:, :-more] = lists
-        if self.listed:
-            size = np.concatenate((size, np.zeros(more, np.int64)))
-            slot = np.concatenate((slot, np.empty((more, slot.shape[1]), np.int32)))
-        self.heaps = Heaps(size, slot, objects, wider)
+        self.heaps = Heaps(
+            np.concatenate((size, np.zeros(more, np.int64))),
+            np.concatenate((slot, np.empty((more, slot.shape[1]), np.int32))), objects, wider,
+        )  # fmt: skip
 
     def _move_observations(self, more: int) -> None:
         """Move the observations to the front of an array with room for ``more``."""
         room, size = self.values + more, len(self.observations)
-        # After this move, a tenth at least is free.
-        self.observations = self._moved(_grown(room) if room > size - size // 10 else size)
+        free = size // (16 if self.tight else 10)  # so many at least after this move
+        self.observations = self._moved(_grown(room) if room > size - free else size)
 
     def _moved(self, size: int) -> Any:
         """Return the observations at the front of an array of this size."""
@@ -171,49 +183,45 @@ class ObjectStore:
         meta[HEAD], meta[TAIL] = 0, tail - head
         return moved
 
-    def _add_objects(self, count: int) -> None:
-        counts, slots, former, lists = self.heaps
-        size = _grown(count)
-        objects = _records(size, OBJECT)
-        objects[: len(former)] = former
-        heaps = np.empty((len(slots), size), np.int32)
-        heaps[:, : len(former)] = slots
-        if self.listed:
-            longer = _records((size, self.streams), LISTED)
-            longer[: len(former)] = lists
-            lists = longer
-        self.heaps = Heaps(counts, heaps, objects, lists)
-        self._fill_table(size)
+    def _resize_objects(self, size: int) -> None:
+        """Move the objects to arrays of this size."""
+        heaps = self.heaps
+        entries, kept = np.empty((len(heaps.slot), size), np.int32), min(size, len(heaps.objects))
+        entries[:, :kept] = heaps.slot[:, :kept]
+        self.heaps = Heaps(
+            heaps.size, entries, _longer(heaps.objects, size),
+            _longer(heaps.lists, size if self.listed else 0),
+        )  # fmt: skip
+        self._fill_table()
 
-    def trim(self, more: int) -> None:
-        """Give room back that is not needed for this number of further observations. Lists of
-        streams must not be kept."""
-        stored, live = self.values, int(self.meta[USED] - self.heaps.size[FREE_SLOTS])
-        if 4 * len(self.observations) > 5 * _grown(stored + more):
-            self.observations = self._moved(_grown(stored + more))
-        if 4 * len(self.objects) > 5 * _grown(live + more):
-            self._close_ranks(_grown(live + more))
+    def trim(self, values: int, live: int) -> None:
+        """Give room back that so many values and objects do not need. Lists of streams must not be
+        kept."""
+        values, live = max(values, self.values), max(live, self.live)
+        values, live = values + values // 16 + 1, live + live // 16 + 1
+        if 4 * len(self.observations) > 5 * values:
+            self.observations = self._moved(values)
+        if 4 * len(self.objects) > 5 * live:
+            self._close_ranks()
+            self._resize_objects(live)
 
-    def _close_ranks(self, size: int) -> None:
-        """Move all objects to the first slots of arrays of this size."""
-        meta, slots = self.meta, self.slots()
-        counts, heaps, former, lists = self.heaps
+    def _close_ranks(self) -> None:
+        """Move all objects to the first slots."""
+        meta, slots, heaps = self.meta, self.slots(), self.heaps
         number = np.full(int(meta[USED]), -1)
         number[slots] = np.arange(len(slots))
-        objects, entries = _records(size, OBJECT), np.empty((len(heaps), size), np.int32)
-        objects[: len(slots)] = former[slots]
-        counts[FREE_SLOTS] = 0
-        for heap, count in enumerate(counts.tolist()):
-            entries[heap, :count] = number[heaps[heap, :count]]
+        heaps.objects[: len(slots)] = heaps.objects[slots]
+        heaps.size[FREE_SLOTS] = 0
+        for entries, count in zip(heaps.slot, heaps.size.tolist(), strict=False):
+            entries[:count] = number[entries[:count]]
         head, tail, shown = int(meta[HEAD]), int(meta[TAIL]), int(meta[SHOWN])
         self.observations["slot"][head:tail] = number[self.observations["slot"][head:tail]]
         self.answer.slot[:shown] = number[self.answer.slot[:shown]]
         meta[USED] = len(slots)
-        self.heaps = Heaps(counts, entries, objects, lists)
-        self._fill_table(size)
 
-    def _fill_table(self, size: int) -> None:
-        self.table = np.full(1 << (2 * size - 1).bit_length(), -1, np.int32)
+    def _fill_table(self) -> None:
+        """Write the table again, with two places per slot or, where memory counts less, four."""
+        self.table = np.full((2 if self.tight else 4) * len(self.objects), -1, np.int32)
         enter_all(self.meta, self.objects, self.table)
 
     # -- state --------------------------------------------------------------------------------
@@ -291,18 +299,27 @@ class ObjectStore:
         sound.length("thresholds", state["thresholds"], of=THRESHOLDS)
 
 
+def _records(shape: int | tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+    """Make records that kernels, and Python, can read by name."""
+    fresh = np.empty(shape, dtype)
+    if dtype == OBJECT:
+        fresh["id"] = fresh["newest"] = -1
+    elif dtype == LISTED:
+        fresh["number"] = -1
+    return fresh.view(np.recarray)
+
+
 def _grown(count: int) -> int:
     """Return the size of an array that is to grow to this number of entries: an eighth more, so
     that the cost of copying stays in proportion and little is unused."""
-    return max(16, count + count // 8)
+    return count + max(8, count // 8)
 
 
-def _records(shape: int | tuple[int, int], dtype: np.dtype[Any]) -> Any:
-    """Make records that kernels, and Python, can read by name."""
-    fresh = np.empty(shape, dtype)
-    if "id" in (dtype.names or ()):
-        fresh["id"] = fresh["newest"] = -1
-    return fresh.view(np.recarray)
+def _longer(records: Any, size: int) -> Any:
+    """Return the records in an array of this size; what does not fit is left out."""
+    fresh, kept = _records((size, *records.shape[1:]), records.dtype), min(size, len(records))
+    fresh[:kept] = records[:kept]
+    return fresh
 
 
 def _plain(values: Any) -> Any:

@@ -27,9 +27,10 @@ def a_query(combination: Combination, **changes: Any) -> ObjectQuery:
     return query._replace(**changes)
 
 
-def a_store(query: ObjectQuery, *, guarded: bool = False) -> ObjectStore:
+def a_store(query: ObjectQuery, *, guarded: bool = False, tight: bool = False) -> ObjectStore:
     return ObjectStore(
         len(query.rule.order), declared=query.rule.declared, guarded=guarded, listed=query.listed,
+        hides=query.hides, tight=tight,
     )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from crestline.incomplete import Combination
-from crestline.kernels.incomplete.heaps import VIEW
+from crestline.kernels.incomplete.heaps import SCORE
 from crestline.kernels.incomplete.sorted_lists import ranked_by_lists, strike
 from crestline.kernels.incomplete.store import FILLS, FLOOR, LISTED_OBJECTS
 from kernels.incomplete.stores import Row, a_query, a_store, take_in
@@ -34,7 +34,7 @@ def test_the_best_of_the_lists_are_the_best_of_all(function: str) -> None:
         live, left = np.setdiff1d(live, best), left - len(best)
         assert store.meta[LISTED_OBJECTS] == left
     assert store.meta[FILLS] > 2
-    view = store.heaps.slot[VIEW, : store.heaps.size[VIEW]]
+    view = store.heaps.slot[SCORE, : store.heaps.size[SCORE]]
     assert sorted(view) == live[store.objects["score"][live] > store.thresholds[FLOOR]].tolist()
 
 
@@ -42,7 +42,7 @@ def test_a_view_that_is_too_large_is_cut() -> None:
     query = a_query(Combination("SUM", 2, 0.0, 1.0), listed=True, k=1)
     store = a_store(query)
     take_in(store, query, some_rows(300, 7), -100)
-    assert store.heaps.size[VIEW] == 300
+    assert store.heaps.size[SCORE] == 300
     best = ranked_by_lists(query.rule, store.arrays, 1)
     assert store.objects["score"][best[0]] == store.objects["score"][store.slots()].max()
-    assert store.heaps.size[VIEW] == 34
+    assert store.heaps.size[SCORE] == 34

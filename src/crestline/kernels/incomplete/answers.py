@@ -61,7 +61,7 @@ def find_answer(query: ObjectQuery, store: StoreArrays, answer: Answer) -> tuple
     differs = len(best) != meta[SHOWN]
     _mark_shown(store, answer.slot, best)
     if len(answer.id) < len(best):
-        room = 2 * len(best)
+        room = max(len(best), min(2 * len(best), k))
         answer = Answer(
             np.empty(room, np.int64), np.empty(room, np.int64), np.empty((NUMBERS, room))
         )

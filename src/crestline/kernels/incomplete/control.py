@@ -34,7 +34,8 @@ def missed_scores(
                 continue
             taken[j] = True
             if observations[j].leaves > step:
-                add_value(rule, sums, observations[j].stream, observations[j].value)
+                stream = int(np.int64(observations[j].stream))  # of 64 bits, as elsewhere
+                add_value(rule, sums, stream, observations[j].value)
         score, _, _ = score_bounds(rule, sums, store.meta[ACTIVE], 0)
         if score > kth_score:
             slot = find_hashed(objects, store.table, observations[i].key)

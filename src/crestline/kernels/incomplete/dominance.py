@@ -13,6 +13,7 @@ no instance needs it: no instance of its object at this or an older value is kep
 from __future__ import annotations
 
 import sys
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,7 +25,6 @@ from crestline.kernels.incomplete.combine import (
     score_bounds,
 )
 from crestline.kernels.incomplete.expectation import Expectation, expected_most
-from crestline.kernels.incomplete.heaps import CERTAIN, Heaps, hold, release
 from crestline.kernels.incomplete.refresh import hide, new_sums, refresh, take_out
 from crestline.kernels.incomplete.store import (
     ACTIVE,
@@ -38,12 +38,22 @@ from crestline.kernels.incomplete.store import (
     StoreArrays,
 )
 from crestline.kernels.jit.tiers import borrowing_kernel, kernel
-from crestline.types import Ints
+from crestline.types import Floats, Ints, Places
 
 #: How much sums of repeats may differ with the order of addition, as a share of the terms added:
 #: terms of different signs may be much larger than their sum.
 _ROUNDING = 1e-12
 _LARGEST = sys.float_info.max
+
+
+class _Certain(NamedTuple):
+    """The k largest scores of which objects are certain: a heap, the least first."""
+
+    heap: Places
+    #: By position in the heap.
+    scores: Floats
+    #: By slot of an object: its position in the heap, or -1.
+    position: Places
 
 
 @borrowing_kernel
@@ -57,7 +67,8 @@ def _instance_bounds(
     for x in range(len(sums.counts)):
         sums.counts[x] = 0
     while j >= i:
-        add_value(rule, sums, observations[j].stream, observations[j].value)
+        stream = int(np.int64(observations[j].stream))  # of 64 bits, as elsewhere
+        add_value(rule, sums, stream, observations[j].value)
         j = observations[j].older
     _, least, most = score_bounds(rule, sums, active, seen)
     if len(expectation.pairs) > 0:
@@ -66,25 +77,42 @@ def _instance_bounds(
 
 
 @borrowing_kernel
-def _hold_certain(heaps: Heaps, slot: int, least: float, k: int) -> None:
-    """Note what an object is certain to score, if it is among the k largest. The least of these is
-    the first of the heap."""
-    objects = heaps.objects
-    if objects[slot].in_certain < 0 and heaps.size[CERTAIN] == k:
-        smallest = heaps.slot[CERTAIN, 0]
-        if least <= objects[smallest].certain:
-            return
-        release(heaps, CERTAIN, smallest)
-    objects[slot].certain = least
-    hold(heaps, CERTAIN, slot)
+def _hold_certain(certain: _Certain, held: int, slot: int, least: float) -> int:
+    """Note what an object is certain to score, if it is among the k largest. Return how many
+    objects are held; the least of their scores is the first of the heap."""
+    heap, scores, position = certain
+    node = int(position[slot])
+    if node < 0:
+        if held < len(heap):
+            node = held
+            held += 1
+        elif least <= scores[0]:
+            return held
+        else:
+            position[heap[0]] = -1
+            node = 0
+    while node > 0 and least < scores[(node - 1) >> 1]:  # it rises
+        parent = (node - 1) >> 1
+        heap[node], scores[node] = heap[parent], scores[parent]
+        position[heap[node]] = node
+        node = parent
+    while True:  # it sinks
+        child = 2 * node + 1
+        if child + 1 < held and scores[child + 1] < scores[child]:
+            child += 1
+        if child >= held or scores[child] >= least:
+            break
+        heap[node], scores[node] = heap[child], scores[child]
+        position[heap[node]] = node
+        node = child
+    heap[node], scores[node], position[slot] = slot, least, node
+    return held
 
 
 @borrowing_kernel
-def _threshold(rule: ScoreRule, heaps: Heaps, k: int) -> float:
+def _threshold(rule: ScoreRule, certain: _Certain, held: int) -> float:
     """Return the score below which an instance is dominated by k objects."""
-    threshold = -np.inf
-    if heaps.size[CERTAIN] == k:
-        threshold = heaps.objects[heaps.slot[CERTAIN, 0]].certain
+    threshold = certain.scores[0] if held == len(certain.scores) else -np.inf
     if rule.at_most > 1:
         heaviest = 1.0
         for x in range(len(rule.weights)):
@@ -106,10 +134,12 @@ def _mark_needed(
     needed: Ints,
 ) -> int:
     """Mark the values whose instances are kept; return how many there are."""
-    meta, observations, heaps = store.meta, store.observations, store.heaps
+    meta, observations = store.meta, store.observations
     head = meta[HEAD]
     most = np.empty(len(needed))
-    kept = 0
+    room = min(k, meta[USED] + 1)
+    certain = _Certain(np.empty(room, np.int32), np.empty(room), np.full(meta[USED], -1, np.int32))
+    held = kept = 0
     start = meta[TAIL] - 1
     while start >= head:
         end = start  # values that leave together, from start down to end
@@ -120,16 +150,13 @@ def _mark_needed(
                 continue  # an older value of the object leaves at the same time: one instance
             least, most[i - head] = _instance_bounds(rule, store, i, expectation, sums)
             slot = int(np.int64(observations[i].slot))  # of 64 bits, as elsewhere
-            _hold_certain(heaps, slot, least, k)
-        threshold = _threshold(rule, heaps, k)
+            held = _hold_certain(certain, held, slot, least)
+        threshold = _threshold(rule, certain, held)
         for i in range(start, end - 1, -1):
             if observations[i].older < end and most[i - head] >= threshold:
                 needed[i - head] = 1
                 kept += 1
         start = end - 1
-    for j in range(heaps.size[CERTAIN]):
-        heaps.objects[heaps.slot[CERTAIN, j]].in_certain = -1
-    heaps.size[CERTAIN] = 0
     return kept
 
 
@@ -166,7 +193,7 @@ def sweep(query: ObjectQuery, store: StoreArrays, expectation: Expectation) -> N
     """
     meta, heaps = store.meta, store.heaps
     objects = heaps.objects
-    sums = new_sums(heaps.lists.shape[1])
+    sums = new_sums(len(query.rule.order))
     needed = np.zeros(meta[TAIL] - meta[HEAD], np.int64)
     meta[INSTANCES] = _mark_needed(query.rule, store, query.k, expectation, sums, needed)
     dropped_until = _compact(store, needed)

@@ -14,11 +14,11 @@ import numpy as np
 from crestline.kernels.jit.tiers import borrowing_kernel, kernel
 from crestline.types import Ints, Places, Records
 
-#: The heaps. SCORE and BOUND: the largest score and upper bound first. WAKE: hidden objects, the
-#: first to be visible again first. CERTAIN: the least certain score first. VIEW: see
-#: ``sorted_lists``. FREE_SLOTS is a row of unused slots, not a heap. From STREAM on there is one
-#: heap per stream, by value.
-SCORE, BOUND, WAKE, CERTAIN, VIEW, FREE_SLOTS, STREAM = range(7)
+#: The heaps. SCORE and BOUND: the largest score and upper bound first; where there are lists of
+#: streams, SCORE holds those objects only that are in the view (``sorted_lists``). FREE_SLOTS is a
+#: row of unused slots, not a heap. WAKE: hidden objects, the first to be visible again first. From
+#: STREAM on there is one heap per stream, by value. The last two are there where they are needed.
+SCORE, BOUND, FREE_SLOTS, WAKE, STREAM = range(5)
 
 
 class Heaps(NamedTuple):
@@ -30,7 +30,8 @@ class Heaps(NamedTuple):
     slot: Places
     #: By slot: records of the dtype ``objects.OBJECT``.
     objects: Records
-    #: By slot and stream: records of the dtype ``objects.LISTED``.
+    #: By slot, and from the second column on by stream: records of the dtype ``objects.LISTED``;
+    #: empty without lists.
     lists: Records
 
 
@@ -38,15 +39,13 @@ class Heaps(NamedTuple):
 def key(heaps: Heaps, which: int, slot: int) -> float:
     """Return the number by which a heap is ordered."""
     objects = heaps.objects
-    if which in (SCORE, VIEW):
+    if which == SCORE:
         return float(objects[slot].score)
     if which == BOUND:
         return float(objects[slot].bound)
-    if which == CERTAIN:
-        return -float(objects[slot].certain)
     if which == WAKE:
         return -float(objects[slot].hidden)
-    return float(heaps.lists[slot, which - STREAM].value)
+    return float(heaps.lists[slot, which - WAKE].value)
 
 
 @borrowing_kernel
@@ -59,11 +58,7 @@ def position_of(heaps: Heaps, which: int, slot: int) -> int:
         return int(objects[slot].in_bounds)
     if which == WAKE:
         return int(objects[slot].in_wakes)
-    if which == CERTAIN:
-        return int(objects[slot].in_certain)
-    if which == VIEW:
-        return int(objects[slot].in_view)
-    return int(heaps.lists[slot, which - STREAM].position)
+    return int(heaps.lists[slot, which - WAKE].number)
 
 
 @borrowing_kernel
@@ -77,12 +72,8 @@ def _put(heaps: Heaps, which: int, slot: int, position: int) -> None:
         objects[slot].in_bounds = position
     elif which == WAKE:
         objects[slot].in_wakes = position
-    elif which == CERTAIN:
-        objects[slot].in_certain = position
-    elif which == VIEW:
-        objects[slot].in_view = position
     else:
-        heaps.lists[slot, which - STREAM].position = position
+        heaps.lists[slot, which - WAKE].number = position
 
 
 @borrowing_kernel

@@ -23,23 +23,20 @@ OBJECT = np.dtype(
         ("latest", "i8"),  # the time of the newest value
         ("hidden", "i8"),  # the step until which forgotten values are in the window
         ("seen", "i8"),  # a bit for each stream on which it was seen since it entered the window
-        ("score", "f8"), ("bound", "f8"), ("certain", "f8"),
+        ("score", "f8"), ("bound", "f8"),
         ("newest", "i4"),  # index of its newest observation, or -1
-        ("shown", "i4"),  # 1: in the latest answer
-        # Positions in heaps, or -1.
-        ("in_scores", "i4"), ("in_bounds", "i4"), ("in_wakes", "i4"), ("in_certain", "i4"),
-        ("in_view", "i4"),
-        ("listed", "i4"),  # 1: in the lists of its streams
-        ("mark", "i8"),  # the number of the last filling of the view that met it
-    ],
-    align=True,
+        ("in_scores", "i4"), ("in_bounds", "i4"), ("in_wakes", "i4"),  # positions in heaps, or -1
+        ("shown", "i1"),  # 1: in the latest answer
+    ]
 )  # fmt: skip
-#: An object on a stream: its value there, and its position in the stream's heap.
-LISTED = np.dtype([("value", "f8"), ("position", "i8")], align=True)
+#: An object on a stream: its value there, and as number its position in the stream's heap, or -1.
+#: The number of the first column is the last filling of the view that met the object.
+LISTED = np.dtype([("value", "f8"), ("number", "i8")], align=True)
 
 _GOLDEN = 0x1E3779B97F4A7C15
 _ODD = 0x3F58476D1CE4E5B9
 _ALL = (1 << 63) - 1
+_HALF = (1 << 32) - 1
 
 
 @borrowing_kernel
@@ -52,38 +49,41 @@ def mixed(high: int, low: int) -> int:
 
 
 @borrowing_kernel
+def _home(key: int, places: int) -> int:
+    """Return the first place for a hash in a table with so many places."""
+    return ((key & _HALF) * places) >> 32
+
+
+@borrowing_kernel
 def find(objects: Records, table: Places, high: int, low: int) -> int:
     """Return the slot of an object, or -1."""
-    last = len(table) - 1
-    index = mixed(high, low) & last
+    index = _home(mixed(high, low), len(table))
     while table[index] >= 0:
         slot = table[index]
         if objects[slot].low == low and objects[slot].high == high:
             return int(slot)
-        index = (index + 1) & last
+        index = index + 1 if index + 1 < len(table) else 0
     return -1
 
 
 @borrowing_kernel
 def find_hashed(objects: Records, table: Places, key: int) -> int:
     """Return the slot of an object with this hash, or -1."""
-    last = len(table) - 1
-    index = key & last
+    index = _home(key, len(table))
     while table[index] >= 0:
         slot = table[index]
         if mixed(objects[slot].high, objects[slot].low) == key:
             return int(slot)
-        index = (index + 1) & last
+        index = index + 1 if index + 1 < len(table) else 0
     return -1
 
 
 @borrowing_kernel
 def enter(objects: Records, table: Places, slot: int) -> None:
     """Write a slot into the table."""
-    last = len(table) - 1
-    index = mixed(objects[slot].high, objects[slot].low) & last
+    index = _home(mixed(objects[slot].high, objects[slot].low), len(table))
     while table[index] >= 0:
-        index = (index + 1) & last
+        index = index + 1 if index + 1 < len(table) else 0
     table[index] = slot
 
 
@@ -97,19 +97,21 @@ def enter_all(meta: Ints, objects: Records, table: Places) -> None:
 
 @borrowing_kernel
 def _erase(objects: Records, table: Places, slot: int) -> None:
-    last = len(table) - 1
-    gap = mixed(objects[slot].high, objects[slot].low) & last
+    places = len(table)
+    gap = _home(mixed(objects[slot].high, objects[slot].low), places)
     while table[gap] != slot:
-        gap = (gap + 1) & last
+        gap = gap + 1 if gap + 1 < places else 0
     # An entry behind the gap that a search would no longer reach moves into the gap.
     probe = gap
     while True:
-        probe = (probe + 1) & last
+        probe = probe + 1 if probe + 1 < places else 0
         other = table[probe]
         if other < 0:
             break
-        home = mixed(objects[other].high, objects[other].low) & last
-        if ((probe - home) & last) >= ((probe - gap) & last):
+        home = _home(mixed(objects[other].high, objects[other].low), places)
+        from_home = probe - home if probe >= home else probe - home + places
+        from_gap = probe - gap if probe >= gap else probe - gap + places
+        if from_home >= from_gap:
             table[gap] = other
             gap = probe
     table[gap] = -1
@@ -141,15 +143,12 @@ def new_object(
 
 @borrowing_kernel
 def clear(objects: Records, slot: int) -> None:
-    """Take note that the object of a slot has no observations and is in no heap."""
+    """Take note that the object of a slot has no observations and is in no heap. ``Heaps.lists``
+    says so already: of fresh slots and of those that were given back."""
     objects[slot].newest = -1
     objects[slot].in_scores = -1
     objects[slot].in_bounds = -1
     objects[slot].in_wakes = -1
-    objects[slot].in_certain = -1
-    objects[slot].in_view = -1
-    objects[slot].listed = 0
-    objects[slot].mark = 0
 
 
 @borrowing_kernel

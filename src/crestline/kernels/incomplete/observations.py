@@ -13,7 +13,7 @@ from crestline.kernels.common.output import Report
 from crestline.kernels.incomplete.answers import Answer, add_answer, find_answer
 from crestline.kernels.incomplete.combine import ScoreRule, StreamSums
 from crestline.kernels.incomplete.guard import admits, seen_until
-from crestline.kernels.incomplete.heaps import WAKE, release
+from crestline.kernels.incomplete.heaps import FREE_SLOTS, WAKE, release
 from crestline.kernels.incomplete.objects import find, new_object
 from crestline.kernels.incomplete.refresh import hide, new_sums, refresh
 from crestline.kernels.incomplete.store import (
@@ -56,44 +56,62 @@ class _Arrival(NamedTuple):
 def run(
     query: ObjectQuery, store: StoreArrays, arrivals: Arrivals, first: int, stop: int, until: int,
     answer: Answer, partition: int, report: Report, refused: Ints,
-) -> tuple[Answer, Report, int]:  # fmt: skip
+) -> tuple[Answer, Report, int, int]:  # fmt: skip
     """Take in observations ``first`` to ``stop``, then pass all steps up to ``until``.
 
     Where observations are counted, all counted steps pass. The indices of repeats are written to
-    ``refused``. Returns the latest answer, the report, and how many repeats there are.
+    ``refused``. Returns the latest answer, the report, how many repeats there are, and the first
+    observation that was not taken in because the arrays are full: ``stop`` if there was room.
     """
     meta = store.meta
     highs, lows, codes, streams, values, times, ids = arrivals
-    sums = new_sums(store.heaps.lists.shape[1])
+    sums = new_sums(len(query.rule.order))
     repeats = 0
-    for a in range(first, stop):
-        position = meta[COUNTED] if query.counted else times[a]
-        step, leaves = _steps_of(query, position)
-        if step - 1 > meta[PASSED]:
-            answer, report = _pass_steps(query, store, step - 1, answer, partition, report, sums)
-        if leaves <= step:  # between two windows
-            meta[COUNTED] += 1
-            continue
-        if (meta[ACTIVE] >> streams[a]) & 1 == 0:
-            _activate(query, store, streams[a], step, sums)
-        time = times[a] if query.dated else position
-        arrival = _Arrival(
-            highs[a], lows[a], codes[a], streams[a], values[a], time, ids[a], step, leaves
-        )
-        slot, seen = _admit(query, store, arrival)
-        if slot < 0:
-            refused[repeats] = a
-            repeats += 1
-            continue
-        _append(store, arrival, slot, seen)
-        refresh(query, store, slot, step, sums)
+    while first < stop:
+        full = min(stop, first + _room(store))
+        if full == first:
+            break
+        for a in range(first, full):
+            position = meta[COUNTED] if query.counted else times[a]
+            step, leaves = _steps_of(query, position)
+            if step - 1 > meta[PASSED]:
+                answer, report = _pass_steps(
+                    query, store, step - 1, answer, partition, report, sums
+                )
+            if leaves <= step:  # between two windows
+                meta[COUNTED] += 1
+                continue
+            if (meta[ACTIVE] >> streams[a]) & 1 == 0:
+                _activate(query, store, streams[a], step, sums)
+            time = times[a] if query.dated else position
+            arrival = _Arrival(
+                highs[a], lows[a], codes[a], streams[a], values[a], time, ids[a], step, leaves
+            )
+            slot, seen = _admit(query, store, arrival)
+            if slot < 0:
+                refused[repeats] = a
+                repeats += 1
+                continue
+            _append(store, arrival, slot, seen)
+            refresh(query, store, slot, step, sums)
+        first = full
+    if first < stop:
+        return answer, report, repeats, first
     if query.counted:
         until = meta[COUNTED]
         if not query.on_arrival:
             until //= query.length * query.slide
     if until > meta[PASSED]:
         answer, report = _pass_steps(query, store, until, answer, partition, report, sums)
-    return answer, report, repeats
+    return answer, report, repeats, first
+
+
+@borrowing_kernel
+def _room(store: StoreArrays) -> int:
+    """Return for how many observations there is room, should each be of a new object."""
+    meta, heaps = store.meta, store.heaps
+    slots = len(heaps.objects) - meta[USED] + heaps.size[FREE_SLOTS]
+    return int(min(slots, len(store.observations) - meta[TAIL]))
 
 
 # -- observations come in ---------------------------------------------------------------------
@@ -134,7 +152,7 @@ def _admit(query: ObjectQuery, store: StoreArrays, arrival: _Arrival) -> tuple[i
     slot = find(objects, store.table, high, low)
     hidden, seen = LONG_AGO, 0
     if slot < 0:
-        hidden, seen = seen_until(guard, rule.once, high, low, heaps.lists.shape[1], step)
+        hidden, seen = seen_until(guard, rule.once, high, low, len(rule.order), step)
     if len(guard) > 0:
         admitted, entries = admits(
             guard, rule.once, rule.at_most, high, low, stream, step, arrival.leaves

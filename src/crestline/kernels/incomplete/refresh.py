@@ -47,7 +47,8 @@ def gather(
         counts[x] = 0
     values, i = 0, newest
     while i >= meta[HEAD] and observations[i].leaves > step:
-        add_value(rule, sums, observations[i].stream, observations[i].value)
+        stream = int(np.int64(observations[i].stream))  # of 64 bits, as elsewhere
+        add_value(rule, sums, stream, observations[i].value)
         values += 1
         i = observations[i].older
     return values
@@ -114,7 +115,8 @@ def take_out(query: ObjectQuery, store: StoreArrays, slot: int) -> None:
     heaps = store.heaps
     if query.listed:
         strike(store.meta, heaps, slot)
-    release(heaps, SCORE, slot)
+    else:
+        release(heaps, SCORE, slot)
     release(heaps, BOUND, slot)
     if heaps.objects[slot].shown == 0:
         release(heaps, WAKE, slot)
@@ -134,7 +136,7 @@ def rebuild(query: ObjectQuery, store: StoreArrays) -> None:
     meta, observations, heaps = store.meta, store.observations, store.heaps
     objects = heaps.objects
     changed = meta[CHANGED]
-    sums = new_sums(heaps.lists.shape[1])
+    sums = new_sums(len(query.rule.order))
     for slot in range(meta[USED]):
         clear(objects, slot)
         enter(objects, store.table, slot)
@@ -143,8 +145,8 @@ def rebuild(query: ObjectQuery, store: StoreArrays) -> None:
         observations[i].older = objects[slot].newest
         objects[slot].newest = i
     for slot in range(meta[USED]):
+        if query.hides and objects[slot].hidden > meta[PASSED]:
+            hide(heaps, slot, objects[slot].hidden)
         if objects[slot].newest >= 0:
             refresh(query, store, slot, meta[PASSED], sums)
-        if objects[slot].hidden > meta[PASSED]:
-            hide(heaps, slot, objects[slot].hidden)
     meta[CHANGED] = changed

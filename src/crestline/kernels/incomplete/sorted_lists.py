@@ -14,8 +14,8 @@ import numpy as np
 
 from crestline.kernels.incomplete.combine import ScoreRule, StreamSums, combined, stream_value
 from crestline.kernels.incomplete.heaps import (
+    SCORE,
     STREAM,
-    VIEW,
     Heaps,
     appended,
     hold,
@@ -44,54 +44,53 @@ def enlist(
     """Update an object's positions in the lists and in the view."""
     objects, lists = heaps.objects, heaps.lists
     counts, totals = sums
-    if objects[slot].listed == 0:
-        for x in range(len(counts)):
-            lists[slot, x].position = -1
-        objects[slot].listed = 1
-        meta[LISTED_OBJECTS] += 1
+    was_listed = False
     for x in range(len(counts)):
+        was_listed = was_listed or lists[slot, 1 + x].number >= 0
         if counts[x] == 0:
-            release(heaps, STREAM + x, slot)
+            if lists[slot, 1 + x].number >= 0:
+                release(heaps, STREAM + x, slot)
             continue
         value = stream_value(rule, counts[x], totals[x])
-        if lists[slot, x].position < 0 or lists[slot, x].value != value:
-            lists[slot, x].value = value
+        if lists[slot, 1 + x].number < 0 or lists[slot, 1 + x].value != value:
+            lists[slot, 1 + x].value = value
             hold(heaps, STREAM + x, slot)
+    meta[LISTED_OBJECTS] += 0 if was_listed else 1
     floor = thresholds[FLOOR]
     if objects[slot].score > floor or floor == -np.inf:
-        hold(heaps, VIEW, slot)
+        hold(heaps, SCORE, slot)
     else:
-        release(heaps, VIEW, slot)
+        release(heaps, SCORE, slot)
 
 
 @borrowing_kernel
 def strike(meta: Ints, heaps: Heaps, slot: int) -> None:
     """Remove an object from all lists and from the view."""
-    if heaps.objects[slot].listed == 0:
-        return
-    for x in range(heaps.lists.shape[1]):
-        release(heaps, STREAM + x, slot)
-    release(heaps, VIEW, slot)
-    heaps.objects[slot].listed = 0
-    meta[LISTED_OBJECTS] -= 1
+    was_listed = False
+    for x in range(heaps.lists.shape[1] - 1):
+        if heaps.lists[slot, 1 + x].number >= 0:
+            release(heaps, STREAM + x, slot)
+            was_listed = True
+    release(heaps, SCORE, slot)
+    meta[LISTED_OBJECTS] -= 1 if was_listed else 0
 
 
 @kernel
 def ranked_by_lists(rule: ScoreRule, store: StoreArrays, k: int) -> Ints:
     """Return the k best objects and those equal to the last of them, best first."""
-    held = store.heaps.size[VIEW]
+    held = store.heaps.size[SCORE]
     if held < k and held < store.meta[LISTED_OBJECTS]:
         _fill(rule, store, 2 * k + _SPARE)
     elif held > 4 * (k + _SPARE):
         _cut(store.thresholds, store.heaps, 2 * k + _SPARE)
-    return leading(store.heaps, VIEW, k)
+    return leading(store.heaps, SCORE, k)
 
 
 @kernel
 def _cut(thresholds: Floats, heaps: Heaps, wanted: int) -> None:
     """Keep about ``wanted`` objects in the view."""
     objects = heaps.objects
-    best = leading(heaps, VIEW, wanted + 1)
+    best = leading(heaps, SCORE, wanted + 1)
     floor = objects[best[len(best) - 1]].score
     above = 0
     while above < len(best) and objects[best[above]].score > floor:
@@ -101,15 +100,15 @@ def _cut(thresholds: Floats, heaps: Heaps, wanted: int) -> None:
     _empty(heaps)
     thresholds[FLOOR] = floor
     for j in range(above):
-        hold(heaps, VIEW, best[j])
+        hold(heaps, SCORE, best[j])
 
 
 @borrowing_kernel
 def _empty(heaps: Heaps) -> None:
     """Remove all objects from the view."""
-    for j in range(heaps.size[VIEW]):
-        heaps.objects[heaps.slot[VIEW, j]].in_view = -1
-    heaps.size[VIEW] = 0
+    for j in range(heaps.size[SCORE]):
+        heaps.objects[heaps.slot[SCORE, j]].in_scores = -1
+    heaps.size[SCORE] = 0
 
 
 @kernel
@@ -119,7 +118,7 @@ def _fill(rule: ScoreRule, store: StoreArrays, wanted: int) -> None:
     objects = heaps.objects
     _empty(heaps)
     meta[FILLS] += 1
-    streams = heaps.lists.shape[1]
+    streams = heaps.lists.shape[1] - 1
     waiting = np.empty(streams, np.int64)
     fringes = np.zeros((streams, 64), np.int64)
     reached = np.full(streams, np.inf)  # the values that the lists have reached
@@ -138,9 +137,9 @@ def _fill(rule: ScoreRule, store: StoreArrays, wanted: int) -> None:
             slot, fringe, waiting[x] = next_best(heaps, STREAM + x, fringes[x], waiting[x])
             if len(fringe) > fringes.shape[1]:
                 fringes = _widened(fringes, fringe, x, waiting[x])
-            reached[x] = heaps.lists[slot, x].value
-            if objects[slot].mark != meta[FILLS]:
-                objects[slot].mark = meta[FILLS]
+            reached[x] = heaps.lists[slot, 1 + x].value
+            if heaps.lists[slot, 0].number != meta[FILLS]:
+                heaps.lists[slot, 0].number = meta[FILLS]
                 met, count = appended(met, count, slot)
         if depth >= check and not ended:
             check = depth + depth // 2 + 1
@@ -155,7 +154,7 @@ def _fill(rule: ScoreRule, store: StoreArrays, wanted: int) -> None:
     store.thresholds[FLOOR] = threshold
     for j in range(count):
         if objects[met[j]].score > threshold or ended:
-            hold(heaps, VIEW, met[j])
+            hold(heaps, SCORE, met[j])
 
 
 @kernel

@@ -45,7 +45,7 @@ OBSERVATION = np.dtype(
         ("time", "i8"),
         ("slot", "i4"),
         ("older", "i4"),
-        ("stream", "i8"),
+        ("stream", "i1"),
     ]
 )
 
