@@ -57,6 +57,8 @@ def growth(
         "queries in one plan": {n: _several(n) for n in few((1, 4, 16))},
         "buckets of state, by symbol": {n: _in_buckets(n) for n in few((1, 4, 16, 64))},
     }
+    say("growth: warming up (not counted)")
+    measure(stream, asking(crestline_topk, Asked(10)))
     series: dict[str, Series] = {
         what: [steady(what, value, plan, {}) for value, plan in by_value.items()]
         for what, by_value in plans.items()

@@ -11,7 +11,8 @@ from crestline.spark.catalyst import Projected
 from crestline.spark.estimate import against_pruning
 
 _STREAM = (
-    "a stream is read once; crestline.spark.EachBatch can read a micro-batch twice, and is quicker"
+    "a stream is read once; crestline.spark.EachBatch can read a micro-batch twice; without"
+    " partitions it is quicker"
 )
 
 
