@@ -98,7 +98,7 @@ def test_papers_at_once_are_reported_in_their_order(
     result = crestline("reproduce", "all", "--jobs", "2", "--out", str(tmp_path), code=1)
     assert "good: 2 of 3 golden numbers" in result.stdout
     assert "bad: FAILED, KeyError: 'lost'" in result.stdout
-    expected = "crestline reproduce all: good, bad KeyError: 'lost', last"
+    expected = "crestline reproduce all --jobs 2: good, bad KeyError: 'lost', last"
     assert (tmp_path / "report.md").read_text() == expected
     dying = {"good": MadeUp("good"), "bad": Dying("bad"), "last": MadeUp("last")}
     monkeypatch.setattr(module, "_paper", dying.__getitem__)

@@ -78,7 +78,7 @@ def reproduce(
     report = import_from_clone("papers.report", "reproduce")
     if again:
         outcomes = _loaded(chosen, out, report)
-        files = _write(report, outcomes, out, paper, outcomes[0].obtained["size"])
+        files = report.write(outcomes, out, _command(paper, outcomes[0].obtained["size"], 1))
     else:
         size = "full" if full else "quick" if quick else "default"
         run = (
@@ -91,7 +91,7 @@ def reproduce(
             by_paper[outcome.paper.name] = outcome
             outcomes = [by_paper[each.name] for each in chosen if each.name in by_paper]
             # After each paper, so that an interrupt loses no report on the papers before.
-            files = _write(report, outcomes, out, paper, size)
+            files = report.write(outcomes, out, _command(paper, size, jobs))
     for outcome in outcomes:
         print(_line(outcome))
     print(f"written to {' and '.join(map(str, files))}")
@@ -159,10 +159,10 @@ def _loaded(papers: list[Any], folder: Path, report: Any) -> list[Any]:
     return [report.Outcome(each, each.load(folder / each.name)) for each in stored]
 
 
-def _write(report: Any, outcomes: list[Any], out: Path, paper: str, size: str) -> list[Path]:
-    flag = "" if size == "default" else f" --{size}"
-    files: list[Path] = report.write(outcomes, out, f"crestline reproduce {paper}{flag}")
-    return files
+def _command(paper: str, size: str, jobs: int) -> str:
+    """What the report says that it was written by."""
+    flags = "" if size == "default" else f" --{size}"
+    return f"crestline reproduce {paper}{flags}" + (f" --jobs {jobs}" if jobs > 1 else "")
 
 
 def _line(outcome: Any) -> str:
