@@ -21,7 +21,7 @@ import crestline
 from crestline.core.errors import PlanError, RecordError, SourceError
 from crestline.core.tables import table_from
 from crestline.language import parse
-from crestline.planner import plan
+from crestline.planner import Bundle, plan
 from crestline.runtime.projection import Projection
 from crestline.runtime.queries import named_queries
 from crestline.runtime.rounds import Round
@@ -145,16 +145,10 @@ class Stages:
     accounts: dict[int, dict[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        query = parse(self.spec.text())
-        self.projection = Projection(query, table_of([]).schema)
-        self.spread = spread_by(plan(query))
-        apart = self.buckets > 1 and bool(self.spread)
-        schema = self.projection.schema
-        self.member = Member(
-            0, (("query", str(query)),), {role: role for role in schema.names},
-            schema.serialize().to_pybytes(), None if apart else 0,
-            shards=apart and can_be_split(plan(query)),
-        )  # fmt: skip
+        bundle = Bundle.of({"query": parse(self.spec.text())})
+        self.projection = Projection(bundle.plan.query, table_of([]).schema)
+        self.spread = spread_by(bundle.plan)
+        self.member = Member.of(0, bundle, self.projection.schema, buckets=self.buckets)
 
     def task(self, table: pa.Table, chunk: int) -> Iterator[pa.RecordBatch]:
         pruning = Pruning((self.member,), self.buckets, Reading(keep_rejects=True))

@@ -73,6 +73,10 @@ class Distributed(Protocol[Records_contra]):
     def metrics(self) -> Counts:
         """The counts so far."""
 
+    @property
+    def filtered(self) -> dict[str, int]:
+        """How many records the condition that a query has for itself left out, by query."""
+
     # -- between rounds -----------------------------------------------------------------------
 
     def to_bytes(self) -> bytes:

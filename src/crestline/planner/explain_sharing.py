@@ -172,7 +172,6 @@ def _standing_block(standing: StandingPlan, names: list[str]) -> Block:
         ("kept", f"{held} once, and about {standing.references:,.0f} references to records"
                  " (scores in random order)")
     )  # fmt: skip
-    lines.append(("on Spark", "each query has a structure of its own"))
     return Block(lines)
 
 

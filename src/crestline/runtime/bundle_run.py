@@ -14,7 +14,7 @@ from crestline.language import Query
 from crestline.planner import Bundle, Plan
 from crestline.runtime.admitted import AdmittedBatch
 from crestline.runtime.conforming import Misfit
-from crestline.runtime.entrance import entrance_for
+from crestline.runtime.entrance import columns_of_all, gate_for, projection_for
 from crestline.runtime.executor import BundleExecutor
 from crestline.runtime.metrics import Clock, Metrics
 from crestline.runtime.projection import Expressions
@@ -52,9 +52,9 @@ class BundleRun:
 
     def _read_for(self, plan: Plan) -> None:
         """Read and judge records as the queries of this plan want them."""
-        entrance = entrance_for(plan, self._schema, self.rejects, typed=self._typed)
-        self.projection, self._gate = entrance.projection, entrance.gate
-        self._common = entrance.common
+        self.projection = projection_for(plan, self._schema, typed=self._typed)
+        self._gate = gate_for(plan, self.projection.texts, self.rejects)
+        self._common = columns_of_all(plan, self.projection)
 
     # -- queries that come and go -------------------------------------------------------------
 

@@ -6,36 +6,43 @@ Chosen once per plan. Queries with scores of their own read columns for each que
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 import pyarrow as pa
 
+from crestline.language import Expression
 from crestline.planner import Plan
 from crestline.runtime.gate import Gate
 from crestline.runtime.projection import Projection
 from crestline.runtime.rejects import Rejects
+from crestline.runtime.roles import role_expressions
 from crestline.runtime.standing import StandingGate, common_columns, standing_roles
 
 
-@dataclass(frozen=True, slots=True)
-class Entrance:
-    """What stands between a batch and the executor of a bundle."""
-
-    projection: Projection
-    gate: Gate
-    #: The columns that all queries of the bundle read.
-    common: frozenset[str]
+def roles_of(plan: Plan, schema: pa.Schema) -> Mapping[str, Expression]:
+    """The expression of every role that a record plays for the queries of a plan, on a stream of
+    this schema."""
+    standing = plan.standing
+    return role_expressions(plan.query) if standing is None else standing_roles(standing, schema)
 
 
-def entrance_for(plan: Plan, schema: pa.Schema, rejects: Rejects, *, typed: bool) -> Entrance:
-    """The entrance for the queries of a plan, on a stream of this schema."""
-    if (standing := plan.standing) is None:
-        projection = Projection(plan.query, schema, typed)
-        gate = Gate(plan.query, projection.texts, rejects)
-        return Entrance(projection, gate, frozenset(projection.columns))
-    projection = Projection(plan.query, schema, typed, standing_roles(standing, schema))
-    common = frozenset(projection.spelled[name] for name in common_columns(projection.roles))
-    return Entrance(projection, StandingGate(standing, projection.texts, rejects), common)
+def projection_for(plan: Plan, schema: pa.Schema, *, typed: bool) -> Projection:
+    """The columns that the queries of a plan read, on a stream of this schema."""
+    return Projection(plan.query, schema, typed, roles_of(plan, schema))
 
 
-__all__ = ["Entrance", "entrance_for"]
+def gate_for(plan: Plan, texts: frozenset[str], rejects: Rejects) -> Gate:
+    """The gate of the queries of a plan. ``texts`` are those of their projection."""
+    if plan.standing is None:
+        return Gate(plan.query, texts, rejects)
+    return StandingGate(plan.standing, texts, rejects)
+
+
+def columns_of_all(plan: Plan, projection: Projection) -> frozenset[str]:
+    """The columns of the stream without which no query of a plan sees a record."""
+    if plan.standing is None:
+        return frozenset(projection.columns)
+    return frozenset(projection.spelled[name] for name in common_columns(projection.roles))
+
+
+__all__ = ["columns_of_all", "gate_for", "projection_for", "roles_of"]

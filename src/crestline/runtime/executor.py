@@ -139,6 +139,11 @@ class BundleExecutor:
             self.metrics, result_rows=rows, rows_filtered=filtered, sharing=len(self.queries)
         )
 
+    @property
+    def filtered(self) -> dict[str, int]:
+        """How many records the condition that a query has for itself left out, by query."""
+        return {name: self.candidates.encoder.filtered(name) for name in self.queries}
+
     # -- the life of a record -----------------------------------------------------------------
 
     def check(self, records: AdmittedBatch) -> None:

@@ -6,7 +6,7 @@ kernels that were called are then compiled, as before a large batch (``runtime.p
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +15,7 @@ import pyarrow as pa
 from crestline.kernels.jit import store, tiers
 from crestline.kernels.jit.tiers import Rehearsal
 from crestline.language import Query, parse, parse_all
-from crestline.planner import arrange, plan
+from crestline.planner import Plan, plan
 from crestline.planner.catalogue import CATALOGUE, reports_every_arrival
 from crestline.runtime.preparing import FEW, MANY, compile_noted, play
 from crestline.runtime.stream_run import StreamRun
@@ -38,16 +38,15 @@ def family_of(query: Query, shares: bool) -> str:
     return "arrivals" if reports_every_arrival(query.window) else "steps"
 
 
-def warm_for(queries: Mapping[str, Query], records: int) -> None:
-    """Compile all kernels that the queries may call, if so many records are worth it. One process
-    of a machine compiles, the others wait for it."""
+def warm_for(plans: Iterable[Plan], records: int) -> None:
+    """Compile all kernels that the queries of these plans may call, if so many records are worth
+    it. One process of a machine compiles, the others wait for it."""
     if records >= MANY:
-        warm(families_of(queries))
+        warm(families_of(plans))
 
 
-def families_of(queries: Mapping[str, Query]) -> list[str]:
-    """The families whose kernels the queries call."""
-    plans = [bundle.plan for bundle in arrange(queries)]
+def families_of(plans: Iterable[Plan]) -> list[str]:
+    """The families whose kernels the queries of these plans call."""
     return list(dict.fromkeys(family_of(plan.query, plan.shared) for plan in plans))
 
 

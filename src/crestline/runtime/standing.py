@@ -15,7 +15,7 @@ from crestline.certain.preferences import are_plain, have_scores
 from crestline.language import Expression, Query
 from crestline.language.tokens import quoted_name
 from crestline.planner.places import place_of
-from crestline.planner.shared import Standing
+from crestline.planner.shared import Bundle, Standing, arrange
 from crestline.planner.standing import StandingPlan, standing_kind
 from crestline.runtime.columns import as_floats, usable_type
 from crestline.runtime.fitting import is_number
@@ -112,6 +112,15 @@ def standing_on(
     return Standing(bounded, frozenset(exact), frozenset(computed))
 
 
+def arranged(
+    queries: Mapping[str, Query], schema: pa.Schema, *, bounded: bool = False
+) -> list[Bundle]:
+    """The queries in bundles, for a stream of this schema."""
+    # One query stands alone, whatever its columns are.
+    several = len(queries) > 1
+    return arrange(queries, standing_on(queries, schema, bounded=bounded) if several else None)
+
+
 class StandingGate(Gate):
     """Rejects records without coordinates. Those without a score for some query are rejected for
     this query: the others see them."""
@@ -185,6 +194,7 @@ def passing(columns: pa.Table, number: int) -> Bools | None:
 
 __all__ = [
     "StandingGate",
+    "arranged",
     "common_columns",
     "coordinate_role",
     "passing",

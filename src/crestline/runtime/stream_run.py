@@ -19,7 +19,7 @@ from crestline.core.sentinels import LONG_AGO
 from crestline.core.tables import REJECTS
 from crestline.core.window import counts_rows
 from crestline.language import Query, in_full
-from crestline.planner import Bundle, Standing, StandingPlan, arrange
+from crestline.planner import Bundle, Standing, StandingPlan
 from crestline.planner.catalogue import reports_every_arrival
 from crestline.planner.shared import sharing_key
 from crestline.runtime.bundle_run import Admission, BundleRun
@@ -28,7 +28,7 @@ from crestline.runtime.fitting import CandidateMisfit
 from crestline.runtime.metrics import Metrics
 from crestline.runtime.preparing import MANY, prepare
 from crestline.runtime.projection import Expressions
-from crestline.runtime.standing import standing_on
+from crestline.runtime.standing import arranged, standing_on
 from crestline.runtime.views import Named
 
 
@@ -62,10 +62,8 @@ class StreamRun:
         self.schema = settled(schema, uses)
         for variant in variants:
             self.schema = widened(self.schema, variant, schema.names, uses)
-        # One query stands alone, whatever its columns are.
-        several = len(queries) > 1
-        standing = standing_on(queries, self.schema, bounded=bounded) if several else None
-        self._bundles = [self._run_of(bundle) for bundle in arrange(queries, standing)]
+        bundles = arranged(queries, self.schema, bounded=bounded)
+        self._bundles = [self._run_of(bundle) for bundle in bundles]
         #: Rejects of bundles that were removed.
         self._removed: list[pa.Table] = []
         #: Which columns have widened, in sentences.

@@ -26,6 +26,7 @@ from crestline.runtime.projection import resolve
 from crestline.runtime.queries import stream_of
 from crestline.runtime.results import Results
 from crestline.runtime.roles import Carried, columns_of
+from crestline.runtime.standing import arranged
 from crestline.sources import Source, source
 from crestline.sources.grouping import read_together
 from crestline.sources.spool import spooled
@@ -151,7 +152,7 @@ class _Group:
             return dict.fromkeys(self._queries, empty)
         outcomes = self._pass(self._queries, Reading(keep_rejects=self._list_rejects))
         answers: dict[str, _Answer] = {}
-        for bundle in arrange(self._queries):
+        for bundle in arranged(self._queries, self._layout.schema, bounded=True):
             first, query = next(iter(bundle.queries)), bundle.plan.query
             before, late = _chunks_before(outcomes[first], query)
             if late:
@@ -172,7 +173,7 @@ class _Group:
         buckets = 1 if reading.whole else 2 * parallelism(self._session)
         if not any(query.partition_by or query.combine for query in queries.values()):
             buckets = 1
-        plan = plan_scan(queries, self._layout, buckets=buckets)
+        plan = plan_scan(queries, self._layout, bounded=True, buckets=buckets)
         step = Step(plan.members, plan.buckets, True, reading.keep_rejects, reading.whole)
         outcome = OUTCOME.empty_table()
         if self._pieces:

@@ -9,25 +9,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from crestline.core.errors import PlanError
 from crestline.language import Expression, Query
-from crestline.planner import Bundle
+from crestline.planner import Bundle, arrange
+from crestline.runtime.entrance import roles_of
 from crestline.runtime.projection import check_role_types, resolve
 from crestline.runtime.roles import (
     Role,
     columns_of,
     partition_role,
-    role_expressions,
     selected_role,
 )
 from crestline.runtime.rows import RowBuilder
-from crestline.runtime.shards import can_be_split
-from crestline.spark.spread import bucket_of
+from crestline.runtime.standing import standing_on
 from crestline.spark.stages import Member
 
 if TYPE_CHECKING:
@@ -59,6 +58,39 @@ def arrow_schema(struct: StructType) -> pa.Schema:
     return to_arrow_schema(struct, timezone="UTC")
 
 
+def arranged_on(frame: DataFrame, queries: Mapping[str, Query], *, bounded: bool) -> list[Bundle]:
+    """The queries in bundles, for a frame of these columns. Standing queries stand alone if their
+    scores are no doubles to Spark."""
+    if len(queries) == 1:
+        return arrange(queries)
+    standing = standing_on(queries, _schema_for(frame, queries.values()), bounded=bounded)
+    bundles = arrange(queries, standing)
+    computed = {
+        name: bundle.queries[name]
+        for bundle in bundles
+        if (plan := bundle.plan.standing) is not None
+        for name in plan.computed
+    }
+    selection = _Selection(frame)
+    scores = {name: selection.add(q, q.order_by[0].expression) for name, q in computed.items()}
+    dtypes = dict(selection.frame().dtypes) if scores else {}
+    exact = {name for name, score in scores.items() if dtypes[score] not in ("float", "double")}
+    if not exact:
+        return bundles
+    return arrange(queries, replace(standing, exact=standing.exact | exact))
+
+
+def _schema_for(frame: DataFrame, queries: Iterable[Query]) -> pa.Schema:
+    """The columns of a frame; those that no query reads are without a type."""
+    read = {name.casefold() for query in queries for name in columns_of(query)}
+    fields = [field for field in frame.schema.fields if field.name.casefold() in read]
+    types = {
+        field.name: field.type
+        for field in arrow_schema(_struct((f.name, f.dataType) for f in fields))
+    }
+    return pa.schema([(name, types.get(name, pa.null())) for name in frame.columns])
+
+
 def project(
     frame: DataFrame,
     bundles: list[Bundle],
@@ -71,25 +103,24 @@ def project(
     placed = []
     for bundle in bundles:
         query = bundle.plan.query
-        _check_zone(frame, query)
+        expressions = roles_of(bundle.plan, _schema_for(frame, bundle.queries.values()))
+        _check_zone(frame, expressions.values())
         columns = {}
-        for role, expression in role_expressions(query).items():
+        for role, expression in expressions.items():
             if role == Role.WHERE and filtering:
                 selection.filter(query)
                 continue
             columns[role] = selection.add(query, expression)
-        placed.append((bundle, columns, bucket_of(bundle, buckets)))
+        placed.append((bundle, expressions, columns))
     projected = selection.frame()
     dtypes = {field.name: field.dataType for field in projected.schema.fields}
     members, results = [], []
-    for number, (bundle, columns, bucket) in enumerate(placed):
+    for number, (bundle, expressions, columns) in enumerate(placed):
         by_role = {role: dtypes[column] for role, column in columns.items()}
         roles = arrow_schema(_struct(by_role.items()))
-        texts = check_role_types(bundle.plan.query, roles, typed=True)
-        queries = tuple((name, str(query)) for name, query in bundle.queries.items())
-        shards = can_be_split(bundle.plan) and bucket is None
-        packed = roles.serialize().to_pybytes()
-        members.append(Member(number, queries, columns, packed, bucket, texts, shards))
+        texts = check_role_types(bundle.plan.query, roles, True, expressions)
+        member = Member.of(number, bundle, roles, buckets=buckets, texts=texts, columns=columns)
+        members.append(member)
         for query in _one_per_kind(bundle.queries):
             results.append(_result_columns(query, roles, by_role))
     return Projected(projected, tuple(members), tuple(results))
@@ -166,12 +197,12 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _check_zone(frame: DataFrame, query: Query) -> None:
+def _check_zone(frame: DataFrame, expressions: Iterable[Expression]) -> None:
     """Expressions on times mean UTC; Spark takes the session's zone."""
     zone = frame.sparkSession.conf.get("spark.sql.session.timeZone")
     if zone in ("UTC", "Etc/UTC", "Z", "GMT"):
         return
-    for expression in role_expressions(query).values():
+    for expression in expressions:
         if expression.column is None and _ZONED.search(expression.sql):
             raise PlanError(
                 f"{expression.sql} may depend on the time zone, which is {zone} in this Spark"

@@ -21,7 +21,7 @@ from crestline.planner import arrange
 from crestline.runtime.metrics import Metrics
 from crestline.runtime.queries import named_queries
 from crestline.runtime.rounds import Checkpoint
-from crestline.spark.catalyst import arrow_schema, project
+from crestline.spark.catalyst import arranged_on, arrow_schema, project
 from crestline.spark.history import States
 from crestline.spark.pruning import decide
 from crestline.spark.rounds import read_round, run_round
@@ -96,7 +96,7 @@ class EachBatch:
         if any(query.star is not None for query in queries.values()):
             queries = in_full(queries, self._checkpoint.columns(frame.columns))
         buckets = self._checkpoint.buckets
-        bundles = arrange(queries)
+        bundles = arranged_on(frame, queries, bounded=False)
         projected = project(frame, bundles, buckets)
         records = projected.frame
         if self._prune:

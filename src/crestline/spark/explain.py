@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from crestline.language import Query, in_full
-from crestline.planner import Explanation, arrange
+from crestline.planner import Explanation
 from crestline.planner import explain as explain_queries
 from crestline.planner.facts import Block
 from crestline.runtime.queries import named_queries
-from crestline.spark.catalyst import project
+from crestline.spark.catalyst import arranged_on, project
 from crestline.spark.inputs import one_frame
 from crestline.spark.pipeline import buckets_for
 from crestline.spark.pruning import decide
@@ -56,7 +56,7 @@ def explain(
     queries = named_queries(query)
     together = one_frame(frame, queries)
     queries = in_full(queries, together.columns)
-    bundles = arrange(queries)
+    bundles = arranged_on(together, queries, bounded=not together.isStreaming)
     buckets = buckets_for(together, bundles, buckets)
     decision = decide(project(together, bundles, buckets), bundles, prune)
     plan = explain_queries(queries)

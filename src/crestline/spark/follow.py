@@ -87,7 +87,9 @@ class Follow:
             self.queries = in_full(self.queries, self.checkpoint.columns(names))
         inputs.settle(self.queries, self._history.layout)
         self._inputs = inputs
-        self._plan = plan_scan(self.queries, inputs.layout, buckets=self.checkpoint.buckets)
+        self._plan = plan_scan(
+            self.queries, inputs.layout, bounded=False, buckets=self.checkpoint.buckets
+        )
         self._thread = threading.Thread(target=self._run, name="crestline-rounds", daemon=True)
         self._thread.start()
 

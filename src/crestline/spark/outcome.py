@@ -31,6 +31,8 @@ class Outcome:
     rows: pa.Table
     rejects: pa.Table
     accounts: list[BucketAccount]
+    #: Records that the query's own condition left out.
+    filtered: int
     #: How many queries share what is kept.
     sharing: int
     #: Whether each bucket sees some of the objects, so that several count the same partition.
@@ -59,7 +61,7 @@ class Outcome:
         if ledger is None:
             return metrics
         totals = ledger.totals
-        metrics.rows_in, metrics.rows_filtered = totals.rows_in, totals.filtered
+        metrics.rows_in, metrics.rows_filtered = totals.rows_in, totals.filtered + self.filtered
         metrics.rows_late = totals.late + sum(account.late for account in accounts)
         metrics.lateness_needed = max(account.lateness_needed for account in accounts)
         metrics.rejected = self.rejected
@@ -137,6 +139,7 @@ def read_outcome(
             listed = rejects if name == member.name else rejects[:1]
             outcomes[name] = Outcome(
                 _in_order(results, name, queries[name]), pa.concat_tables(listed), accounts,
+                filtered=sum(account.filtered[name] for account in accounts),
                 sharing=len(member.queries), shards=member.shards,
             )  # fmt: skip
     return outcomes

@@ -26,9 +26,9 @@ import pyarrow as pa
 from crestline.core.errors import ShufflePartitionsWarning
 from crestline.core.tables import REJECTS
 from crestline.language import Query, in_full
-from crestline.planner import Bundle, arrange
+from crestline.planner import Bundle
 from crestline.runtime.queries import named_queries
-from crestline.spark.catalyst import Projected, arrow_schema, project
+from crestline.spark.catalyst import Projected, arranged_on, arrow_schema, project
 from crestline.spark.inputs import one_frame
 from crestline.spark.pruning import decide
 from crestline.spark.remote import parallelism
@@ -104,8 +104,8 @@ def pipeline(
 ) -> Pipeline:
     """Plan the queries on a batch or streaming frame. ``prune`` is that of ``topk``."""
     reading = reading or Reading()
-    bundles = arrange(queries)  # refuses queries before anything runs
     bounded = not frame.isStreaming
+    bundles = arranged_on(frame, queries, bounded=bounded)  # refuses queries before anything runs
     buckets = buckets_for(frame, bundles, buckets)
     if not bounded:
         _warn_of_partitions(frame.sparkSession, buckets)

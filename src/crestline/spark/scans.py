@@ -12,18 +12,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from crestline.language import Expression, Query
-from crestline.planner import Bundle, arrange
+from crestline.planner import Bundle
 from crestline.runtime.conforming import Uses, settled, widened
-from crestline.runtime.projection import Projection
+from crestline.runtime.entrance import projection_for
 from crestline.runtime.rehearsal import families_of
-from crestline.runtime.shards import can_be_split
+from crestline.runtime.standing import arranged
 from crestline.sources import Source
 from crestline.sources.merging import merged, shared_columns
 from crestline.spark.parcels import Parcels
 from crestline.spark.remote import parallelism
-from crestline.spark.spread import BUCKETS, bucket_of, check_buckets, spread_by
+from crestline.spark.spread import BUCKETS, check_buckets, spread_by
 from crestline.spark.stages import Layout, Member, NumberedPiece, Reading, Scan
-from crestline.spark.stages.prune import queries_of
+from crestline.spark.stages.prune import plans_of
 from crestline.spark.stages.rows import PRUNED, ddl
 from crestline.spark.stages.scan import Warm
 
@@ -53,7 +53,7 @@ class ScanPlan:
         """One row per task and bucket. There must be a piece."""
         cores = parallelism(session)
         if sum(each.piece.weight for each in pieces) >= _MANY_BYTES:
-            _warm(session, queries_of(self.members), cores)
+            _warm(session, families_of(plans_of(self.members)), cores)
         tasks = tasks_of(pieces, cores)
         # What goes to the driver need not be in a folder that workers reach.
         parcels = parcels if self.buckets > 1 else None
@@ -66,20 +66,20 @@ class ScanPlan:
 _warmed: set[tuple[int, tuple[str, ...]]] = set()
 
 
-def _warm(session: SparkSession, queries: Mapping[str, Query], cores: int) -> None:
+def _warm(session: SparkSession, families: list[str], cores: int) -> None:
     """Let every machine compile the kernels before the records come, once in a session."""
-    families = tuple(families_of(queries))
-    if (id(session), families) not in _warmed:
+    key = (id(session), tuple(families))
+    if key not in _warmed:
         tasks = session.range(0, 2 * cores, 1, 2 * cores)
-        tasks.mapInArrow(Warm(families), "task long").toArrow()
-        _warmed.add((id(session), families))
+        tasks.mapInArrow(Warm(tuple(families)), "task long").toArrow()
+        _warmed.add(key)
 
 
 def plan_scan(
-    queries: Mapping[str, Query], layout: Layout, *, buckets: int | None = None
+    queries: Mapping[str, Query], layout: Layout, *, bounded: bool, buckets: int | None = None
 ) -> ScanPlan:
     """Plan the queries on a stream of this layout."""
-    bundles = arrange(queries)
+    bundles = arranged(queries, layout.schema, bounded=bounded)
     spread = any(spread_by(bundle.plan) for bundle in bundles)
     buckets = (BUCKETS if spread else 1) if buckets is None else buckets
     check_buckets(buckets)
@@ -90,18 +90,8 @@ def plan_scan(
 
 
 def _member(number: int, bundle: Bundle, layout: Layout, buckets: int) -> Member:
-    projection = Projection(bundle.plan.query, layout.schema, layout.typed)
-    roles = projection.schema
-    bucket = bucket_of(bundle, buckets)
-    return Member(
-        number,
-        tuple((name, str(query)) for name, query in bundle.queries.items()),
-        {role: role for role in roles.names},
-        roles.serialize().to_pybytes(),
-        bucket,
-        projection.texts,
-        can_be_split(bundle.plan) and bucket is None,
-    )
+    projection = projection_for(bundle.plan, layout.schema, typed=layout.typed)
+    return Member.of(number, bundle, projection.schema, buckets=buckets, texts=projection.texts)
 
 
 def layout_of(queries: Mapping[str, Query], inputs: Mapping[str, Source]) -> Layout:

@@ -14,8 +14,10 @@ from typing import Any
 import pyarrow as pa
 
 from crestline.core.tables import table_from
-from crestline.language import in_full, parse
-from crestline.runtime.projection import Projection
+from crestline.language import in_full
+from crestline.runtime.entrance import projection_for
+from crestline.runtime.queries import named_queries
+from crestline.runtime.standing import arranged
 from crestline.spark.stages import Member, Reading, Step
 from crestline.spark.stages.prune import Pruning
 from crestline.testing.rows import rows_of
@@ -27,7 +29,8 @@ _BATCH = 7
 
 @dataclass
 class PipelineByHand:
-    """One query over a stream of the given schema, its partitions spread over ``buckets``.
+    """A query over a stream of the given schema, its partitions spread over ``buckets``; or several
+    queries that share one structure.
 
     ``bounded`` makes a run over the whole input in one round; otherwise rounds are micro-batches of
     a stream that goes on. ``whole`` keeps the records in the order of arrival, as LATE REVISE needs
@@ -55,15 +58,10 @@ class PipelineByHand:
     rows: list[Row] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._query = in_full({"": parse(self.text)}, self.schema.names)[""]
-        self._projection = Projection(self._query, self.schema)
-        schema = self._projection.schema
-        name = self._query.name or "query"
-        partitioned = bool(self._query.partition_by) and self.buckets > 1
-        self._member = Member(
-            0, ((name, str(self._query)),), {role: role for role in schema.names},
-            schema.serialize().to_pybytes(), None if partitioned else 0,
-        )  # fmt: skip
+        queries = in_full(named_queries(self.text), self.schema.names)
+        (bundle,) = arranged(queries, self.schema, bounded=self.bounded)
+        self._projection = projection_for(bundle.plan, self.schema, typed=True)
+        self._member = Member.of(0, bundle, self._projection.schema, buckets=self.buckets)
 
     def round(self, tasks: Sequence[pa.Table], reading: Reading | None = None) -> None:
         """Run one round; each table is what one task reads."""

@@ -115,6 +115,8 @@ class BucketAccount:
     rules_above_one: int
     seconds: float
     approximation: dict[str, Any]
+    #: Records that the condition of one query alone left out here, by query.
+    filtered: dict[str, int]
     #: Only from the bucket that keeps the ledger.
     ledger: LedgerAccount | None = None
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from crestline.language import Query
+from crestline.planner import Plan
 from crestline.runtime.rehearsal import warm_for
 from crestline.spark.parcels import Parcels
 from crestline.spark.stages.ledger import LEDGER
@@ -66,7 +67,7 @@ class Prune:
         task = _task_number()
         for number, table in enumerate(_portions(batches)):
             if number == 0:  # a small first portion is the only one
-                warm_for(queries_of(self.members), table.num_rows)
+                warm_for(plans_of(self.members), table.num_rows)
             for sieve in pruning.sieves:
                 member = sieve.member
                 arrays = [table.column(name) for name in member.columns.values()]
@@ -74,6 +75,11 @@ class Prune:
                 sieve.add(task, columns)
         yield from pruning.payloads(self.parcels)
         settle()
+
+
+def plans_of(members: Iterable[Member]) -> list[Plan]:
+    """The plans of all members."""
+    return [member.plan for member in members]
 
 
 def queries_of(members: Iterable[Member]) -> dict[str, Query]:
@@ -103,4 +109,4 @@ def _task_number() -> int:
     return 0 if context is None else int(context.partitionId())
 
 
-__all__ = ["Prune", "Pruning", "queries_of"]
+__all__ = ["Prune", "Pruning", "plans_of", "queries_of"]

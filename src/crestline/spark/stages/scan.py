@@ -10,13 +10,14 @@ import pyarrow as pa
 
 from crestline.core.errors import SourceError
 from crestline.runtime.conforming import Uses, conformed
-from crestline.runtime.projection import Expressions, Projection
+from crestline.runtime.entrance import columns_of_all, projection_for
+from crestline.runtime.projection import Expressions
 from crestline.runtime.rehearsal import warm, warm_for
 from crestline.sources.base import Piece
 from crestline.sources.merging import SharedColumns, tagged
 from crestline.spark.parcels import Parcels
 from crestline.spark.stages.member import Member
-from crestline.spark.stages.prune import Pruning, queries_of
+from crestline.spark.stages.prune import Pruning, plans_of, queries_of
 from crestline.spark.stages.settling import settle
 from crestline.spark.stages.sieve import Reading, Sieve
 
@@ -85,7 +86,7 @@ class Scan:
                 if batch.num_rows == 0:
                     continue
                 if not weighed:
-                    warm_for(queries_of(self.members), batch.num_rows)
+                    warm_for(plans_of(self.members), batch.num_rows)
                     weighed = True
                 columns.show(pruning.sieves, chunk, batch)
             for sieve in pruning.sieves:
@@ -99,8 +100,11 @@ class _Columns:
     def __init__(self, layout: Layout, members: Sequence[Member]) -> None:
         self._layout = layout
         self._projections = [
-            Projection(member.query, layout.schema, layout.typed) for member in members
+            projection_for(member.plan, layout.schema, typed=layout.typed) for member in members
         ]
+        pairs = zip(members, self._projections, strict=True)
+        #: The columns without which no query of a member sees a record.
+        self._common = [columns_of_all(member.plan, projection) for member, projection in pairs]
         self._expressions = Expressions(self._projections) if len(members) > 1 else None
         names = (name for projection in self._projections for name in projection.columns)
         self._names = list(dict.fromkeys(names))
@@ -134,10 +138,10 @@ class _Columns:
             batch = tagged(batch, chunk.stream, layout.across)
         batch, misfits = conformed(batch, layout.schema, self._names, self._uses)
         computed = None if self._expressions is None else self._expressions(batch)
-        for sieve, projection in zip(sieves, self._projections, strict=True):
+        for sieve, projection, common in zip(sieves, self._projections, self._common, strict=True):
             served = self._expressions is not None and self._expressions.serve(projection)
             columns = projection(batch, computed=computed if served else None)
-            own = [misfit for misfit in misfits if misfit.column in projection.columns]
+            own = [misfit for misfit in misfits if misfit.column in common]
             sieve.add(chunk.number, columns, own)
 
 

@@ -16,7 +16,7 @@ from crestline.core.window import counts_rows
 from crestline.kernels.common.order import find_late, is_ascending
 from crestline.runtime.admitted import AdmittedBatch
 from crestline.runtime.conforming import Misfit
-from crestline.runtime.gate import Gate
+from crestline.runtime.entrance import gate_for
 from crestline.runtime.lateness import delay_of, reject_late
 from crestline.runtime.rejects import Rejects
 from crestline.runtime.roles import Carried, Number, Role
@@ -47,9 +47,10 @@ class Sieve:
         query = member.query
         self.member, self._reading, self._query = member, reading, query
         self._rejects = Rejects(query, strict=False)
-        self._gate = Gate(query, member.texts, self._rejects)
-        # A value of an object can only be judged where all values of the object are together.
-        keeps_all = reading.whole or query.combine is not None
+        self._gate = gate_for(member.plan, member.texts, self._rejects)
+        # A value of an object can only be judged where all values of the object are together, and
+        # of standing queries every record is an arrival.
+        keeps_all = reading.whole or query.combine is not None or member.plan.standing is not None
         self._gatherer: Distributed[AdmittedBatch] | None = (
             None if keeps_all else member.gatherer(self._rejects)
         )
@@ -167,7 +168,7 @@ class Sieve:
             return {}
         if self.member.bucket is not None:
             return {self.member.bucket: gathered}
-        by = spread_by(self.member.bundle.plan)
+        by = spread_by(self.member.plan)
         numbers = buckets_of([gathered.column(role) for role in by], buckets)
         gathered = gathered.take(np.argsort(numbers, kind="stable"))  # of 16 bits: sorted by digits
         count = np.bincount(numbers, minlength=buckets)

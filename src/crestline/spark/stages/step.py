@@ -179,6 +179,7 @@ class _MemberStep:
             rules_above_one=metrics.rules_above_one,
             seconds=metrics.seconds,
             approximation=metrics.approximation,
+            filtered=self._executor.filtered,
         )
         late = metrics.rows_late - self._late_before
         rejected = sum(aside.values()) - self._aside_before
