@@ -15,11 +15,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 ENVIRONMENTS = ROOT / ".compat"
-#: Batch and streaming frames, pruning, rejects, and a remote session.
+#: Batch and streaming frames, pruning, rejects, standing queries, and a remote session.
 TESTS = (
     "tests/spark/test_bounds.py",
     "tests/spark/test_connect.py",
+    "tests/spark/test_each_batch.py",
     "tests/spark/test_select.py",
+    "tests/spark/test_standing.py",
     "tests/spark/test_streaming.py",
 )
 TOOLS = ("hypothesis", "pytest")

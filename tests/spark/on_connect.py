@@ -40,6 +40,7 @@ def main(folder: Path) -> None:
         "pruned partitions": rows(topk(readings, queries["partitioned"], prune=True)),
         "rejects": rows(rejects(readings, queries["batch"])),
         "combined": rows(topk({"a": readings, "b": readings}, queries["combined"])),
+        "standing": rows(topk(readings, queries["standing"])),
         "stream": stream(spark, folder, queries["partitioned"]),
         "files": files(folder, queries),
         "followed": followed(spark, folder, queries["partitioned"]),
@@ -69,7 +70,7 @@ def files(folder: Path, queries: dict[str, str]) -> dict[str, list[str]]:
     path = str(folder / "readings.parquet")
     return {
         name: as_texts(crestline.run(queries[name], {"a": path}, engine="spark").to_arrow())
-        for name in ("batch", "partitioned")
+        for name in ("batch", "partitioned", "standing")
     }
 
 

@@ -24,6 +24,10 @@ QUERIES = {
     "partitioned": f"SELECT TOP 2 value FROM a {WINDOW} PARTITION BY sensor ORDER BY value DESC",
     "combined": f"SELECT TOP 2 sensor FROM a, b {WINDOW}"
     " COMBINE SUM(value) ACROSS src OBJECT sensor REPEATS MAX AT MOST 9",
+    "standing": ";".join(
+        f"SELECT TOP 2 sensor FROM a [RANGE 9 SECONDS ON ts] ORDER BY {score}"
+        for score in ("DISTANCE((value, sensor), (1, 2))", "DISTANCE((value, sensor), (9, 0))")
+    ),
 }
 READINGS = pa.table(
     {
@@ -75,6 +79,7 @@ def of_one_process(name: str, until: datetime | None = None) -> list[str]:
         ("partitioned", "partitioned"),
         ("pruned partitions", "partitioned"),
         ("combined", "combined"),
+        ("standing", "standing"),
     ],
 )
 def test_a_batch_gives_the_rows_of_one_process(
@@ -101,7 +106,7 @@ def test_a_stream_gives_the_rows_that_are_due(remote: dict[str, Any]) -> None:
     assert remote["stream"]["observed"] == ["crestline"]
 
 
-@pytest.mark.parametrize("query", ["batch", "partitioned"])
+@pytest.mark.parametrize("query", ["batch", "partitioned", "standing"])
 def test_files_give_the_rows_of_one_process(remote: dict[str, Any], query: str) -> None:
     assert remote["files"][query] == of_one_process(query)
 
