@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from crestline.spark import rounds
 from crestline.spark.session import start, stop
 
 
@@ -21,3 +22,9 @@ def spark() -> Iterator[Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)  # py4j leaves sockets to the collector
         gc.collect()
+
+
+@pytest.fixture
+def by_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tasks merge what was gathered for several buckets, however little it is."""
+    monkeypatch.setattr(rounds, "LITTLE", -1)

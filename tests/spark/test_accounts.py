@@ -47,7 +47,7 @@ def test_what_a_task_sends_survives_packing() -> None:
 
 @pytest.mark.parametrize("with_ledger", [False, True])
 def test_what_a_bucket_reports_survives_packing(with_ledger: bool) -> None:
-    account = BucketAccount(1, 2, 3, 4, 5, {"repeat": 6}, 7, 0.5, {"answering": "PA"})
+    account = BucketAccount(1, 2, 3, 4, 5, {"repeat": 6}, 7, 0.5, {"answering": "PA"}, {"a": 8})
     if with_ledger:
         chunks = [Chunk(0), Chunk(1, 9, 0, 5)]
         account.ledger = LedgerAccount(Totals(9, 1, 7, 1), {"late": 1}, 4, 0.25, chunks)

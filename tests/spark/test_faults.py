@@ -151,6 +151,7 @@ def workers() -> list[int]:
     return [each for each in daemons if parent[each] in daemons and is_mine(each)]
 
 
+@pytest.mark.usefixtures("by_tasks")
 def test_python_workers_that_die(
     spark: Any, tmp_path: Path, undisturbed: list[dict[str, Any]]
 ) -> None:

@@ -58,6 +58,7 @@ def everything(run: Run, query: str) -> list[dict[str, Any]]:
     return pa.concat_tables([session.push(batch) for batch in run.batches]).to_pylist()
 
 
+@pytest.mark.usefixtures("by_tasks")
 @pytest.mark.parametrize("query", [ONE_STATE, QUERY], ids=["one state", "states of workers"])
 def test_the_disk_of_the_checkpoint_is_full(spark: Any, tmp_path: Path, query: str) -> None:
     run = Run(spark, tmp_path)
@@ -108,6 +109,7 @@ def test_the_disk_of_the_results_is_full(spark: Any, tmp_path: Path) -> None:
         assert pa.concat_tables(tables).to_pylist() == everything(run, QUERY)
 
 
+@pytest.mark.usefixtures("by_tasks")
 @pytest.mark.parametrize("query", [PLAIN, BY_G], ids=["one state", "states of workers"])
 def test_the_disk_of_each_batch_is_full(spark: Any, tmp_path: Path, query: str) -> None:
     feed = Feed(spark, tmp_path, TABLE.schema)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from crestline.spark import EachBatch, bounded
 from crestline.spark.follow import Follow, checkpoint_at
 from crestline.spark.parcels import LARGE, Parcels, fetched
 from crestline.spark.remote import parallelism
-from crestline.spark.rounds import by_bucket
+from crestline.spark.rounds import LITTLE, by_bucket
 from crestline.spark.stages import settling
 from crestline.spark.stages.rows import OUTCOME
 from spark.test_full_disk import fill, small_disk
@@ -67,6 +68,12 @@ def cleared(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return found
 
 
+@pytest.fixture(params=["the driver", "tasks"])
+def merged_by(request: pytest.FixtureRequest) -> None:
+    if request.param == "tasks":
+        request.getfixturevalue("by_tasks")
+
+
 def in_order(rows: pa.Table) -> list[dict[str, Any]]:
     listed = rows.to_pylist()
     return sorted(listed, key=lambda row: (row["window_end"], row["sensor"], row["rank"]))
@@ -89,6 +96,7 @@ def followed(spark: Any, files: Path) -> list[dict[str, Any]]:
     return in_order(pa.concat_tables(parts))
 
 
+@pytest.mark.usefixtures("merged_by")
 def test_a_followed_folder_answers_as_one_process(
     spark: Any, files: Path, cleared: list[int]
 ) -> None:
@@ -97,23 +105,26 @@ def test_a_followed_folder_answers_as_one_process(
     assert not (files.parent / "checkpoint" / "parcels").exists()
 
 
-def test_buckets_are_spread_over_the_cores(spark: Any) -> None:
-    """Few bytes cross Spark, and it would join all of them into one task."""
-
-    def task(key: tuple[Any, ...], rows: pa.Table) -> pa.Table:
-        from pyspark import TaskContext
-
-        member = pa.array([TaskContext.get().partitionId()], pa.int32())
-        return pa.table(
-            [member, *(pa.nulls(1, field.type) for field in list(OUTCOME)[1:])], OUTCOME
-        )
-
+@pytest.mark.parametrize("size", [1, 1 << 22])
+def test_what_is_much_is_merged_by_tasks_and_what_is_little_by_the_driver(
+    spark: Any, tmp_path: Path, size: int
+) -> None:
     pruned = spark.range(16).selectExpr(
-        "CAST(id AS INT) AS bucket", "CAST('' AS BINARY) AS payload"
+        "CAST(id AS INT) AS bucket", f"CAST(repeat(CAST(id % 10 AS STRING), {size}) AS BINARY) AS p"
     )
-    tasks = by_bucket(pruned, 16, task).toArrow().column("member").to_pylist()
-    cores = parallelism(spark)
-    assert cores > 1 and len(tasks) == 16 and set(tasks) == set(range(cores))
+
+    def where(bucket: int, payloads: list[bytes]) -> pa.RecordBatch:
+        """Tells the process that runs the step of a bucket, and what reached it."""
+        row = {"member": os.getpid(), "query": str(bucket), "payload": b"".join(payloads)}
+        return pa.RecordBatch.from_pylist([row], schema=OUTCOME)
+
+    found = by_bucket(pruned, where, Parcels(str(tmp_path / "parcels"))).to_pylist()
+    assert {int(row["query"]): row["payload"] for row in found} == {
+        bucket: str(bucket % 10).encode() * size for bucket in range(16)
+    }
+    here = {row["member"] == os.getpid() for row in found}
+    assert here == {16 * size <= LITTLE}
+    assert len({row["member"] for row in found}) <= parallelism(spark)
 
 
 def test_what_a_crash_has_left_is_removed(spark: Any, files: Path) -> None:
@@ -125,6 +136,7 @@ def test_what_a_crash_has_left_is_removed(spark: Any, files: Path) -> None:
     assert not parcels.exists()
 
 
+@pytest.mark.usefixtures("merged_by")
 def test_batches_of_a_streaming_frame(
     spark: Any, files: Path, tmp_path: Path, cleared: list[int]
 ) -> None:
@@ -142,6 +154,7 @@ def test_batches_of_a_streaming_frame(
     assert len(cleared) == FILES and min(cleared) > LARGE
 
 
+@pytest.mark.usefixtures("merged_by")
 def test_a_bounded_run(spark: Any, files: Path, cleared: list[int]) -> None:
     queries = named_queries(QUERY)
     answers = bounded.run_bounded(spark, queries, {"readings": str(files)})

@@ -37,8 +37,15 @@ from crestline.spark.progress import Progress, watching
 from crestline.spark.remote import on_this_machine, parallelism
 from crestline.spark.rounds import by_bucket
 from crestline.spark.scans import INPUT_BITS, layout_of, numbered, plan_scan
-from crestline.spark.stages import Layout, NumberedPiece, Reading, Step, bounded_step
-from crestline.spark.stages.rows import OUTCOME, payloads_of, received
+from crestline.spark.stages import (
+    BoundedRun,
+    Layout,
+    NumberedPiece,
+    Reading,
+    Step,
+    bounded_step,
+)
+from crestline.spark.stages.rows import OUTCOME, ddl
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -179,12 +186,11 @@ class _Group:
         if self._pieces:
             parcels = self._parcels
             pruned = plan.pruned(self._session, self._pieces, reading, parcels)
-            if buckets == 1:  # one task would do it: no need to move what is gathered to another
-                if payloads := payloads_of(pruned.toArrow()):
-                    outcome = pa.Table.from_batches([step(0, None, payloads)[0]])
+            if parcels is not None or buckets == 1:
+                outcome = by_bucket(pruned, BoundedRun(step), parcels)
             else:
-                run = bounded_step(step, parcels)
-                outcome = received(by_bucket(pruned, buckets, run).toArrow())
+                by = pruned.groupBy("bucket")
+                outcome = by.applyInArrow(bounded_step(step), ddl(OUTCOME)).toArrow()
             if parcels is not None:
                 parcels.clear()
         return read_outcome(outcome, plan.members, queries)

@@ -126,6 +126,13 @@ class States:
                 " reach its folder. All workers need it: name one on a disk that they share"
             ) from None
 
+    def size(self, bucket: int, number: int) -> int:
+        """The bytes of the state of a bucket before a round, as far as it is there."""
+        try:
+            return self._path(bucket, number - 1).stat().st_size
+        except FileNotFoundError:
+            return 0
+
     def write(self, bucket: int, number: int, state: bytes) -> None:
         """Write the state of a bucket after a round, whole or not at all."""
         path = self._path(bucket, number)

@@ -61,6 +61,11 @@ class Parcels:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
+def size_of(payload: bytes) -> int:
+    """The bytes of a payload, or of what is at this place."""
+    return _PLACE.unpack_from(payload)[2] if payload.startswith(_MARK) else len(payload)
+
+
 def fetched(payload: bytes) -> bytes:
     """The payload, from its file if this is its place."""
     if not payload.startswith(_MARK):
@@ -85,4 +90,4 @@ def _unreachable(path: Path) -> str:
     )
 
 
-__all__ = ["LARGE", "Parcels", "fetched"]
+__all__ = ["LARGE", "Parcels", "fetched", "size_of"]

@@ -1,13 +1,14 @@
 """A round of a stream: records that were gathered go into the states of their buckets.
 
-The states are files (``crestline.spark.history``). For a query without partitions the driver merges
-what was gathered, since a single task would do the same later; otherwise one task per bucket does.
+The states are files (``crestline.spark.history``). The driver merges what was gathered itself if
+there is one bucket or little to do: a job would only do the same later. Otherwise tasks do, each
+for some of the buckets.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -17,12 +18,16 @@ from crestline.runtime.roles import Carried
 from crestline.runtime.rounds import Round
 from crestline.spark.history import States
 from crestline.spark.outcome import read_outcome, refuse_bad
+from crestline.spark.parcels import Parcels, fetched, size_of
 from crestline.spark.remote import parallelism
-from crestline.spark.stages import Step, kept_step
-from crestline.spark.stages.rows import OUTCOME, ddl, payloads_of, received
+from crestline.spark.stages import KeptRun, Run, RunTasks, Step
+from crestline.spark.stages.rows import OUTCOME, ddl, received
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+#: Bytes of payloads and states that the driver merges as quickly as a job of several tasks.
+LITTLE = 1 << 25
 
 
 def run_round(pruned: DataFrame | None, step: Step, states: States, number: int) -> pa.Table:
@@ -31,28 +36,53 @@ def run_round(pruned: DataFrame | None, step: Step, states: States, number: int)
     A round that is run again starts from the same states.
     """
     outcome = OUTCOME.empty_table()
-    if pruned is not None and step.buckets > 1:
-        run = kept_step(step, states, number, states.parcels)
-        outcome = received(by_bucket(pruned, step.buckets, run).toArrow())
-    elif pruned is not None:
-        payloads = payloads_of(pruned.toArrow())
-        if payloads:
-            batch, state = step(0, states.read(0, number), payloads)
-            states.write(0, number, state)
-            outcome = pa.Table.from_batches([batch])
+    if pruned is not None:
+        kept = sum(states.size(bucket, number) for bucket in range(step.buckets))
+        outcome = by_bucket(pruned, KeptRun(step, states, number), states.parcels, kept)
     if not outcome.num_rows:  # there was no record, so no bucket had anything to do
         states.carry(step.buckets, number)
     states.parcels.clear()
     return outcome
 
 
-def by_bucket(
-    pruned: DataFrame, buckets: int, run: Callable[[tuple[Any, ...], pa.Table], pa.Table]
-) -> DataFrame:
-    """What a step makes of the rows of each bucket, in as many tasks as run at once. Spark itself
-    would choose one task: it takes the places of large payloads for all there is to do."""
-    tasks = min(buckets, parallelism(pruned.sparkSession))
-    return pruned.repartition(tasks, "bucket").groupBy("bucket").applyInArrow(run, ddl(OUTCOME))
+def by_bucket(pruned: DataFrame, run: Run, parcels: Parcels | None, kept: int = 0) -> pa.Table:
+    """What ``run`` makes of the payloads of each bucket. ``kept`` are the bytes of the states.
+
+    The driver gathers the payloads, large ones as their places, so Spark has nothing to shuffle.
+    Without ``parcels`` there must be one bucket.
+    """
+    gathered = pruned.toArrow()
+    payloads: dict[int, list[bytes]] = {}
+    for bucket, payload in zip(*(column.to_pylist() for column in gathered.columns), strict=True):
+        payloads.setdefault(bucket, []).append(payload)
+    sizes = {bucket: sum(map(size_of, each)) for bucket, each in payloads.items()}
+    if len(payloads) <= 1 or sum(sizes.values()) + kept <= LITTLE:
+        runs = (run(bucket, list(map(fetched, each))) for bucket, each in payloads.items())
+        return pa.Table.from_batches(runs, OUTCOME)
+    assert parcels is not None, "payloads of several buckets do not cross Spark twice"
+    session = pruned.sparkSession
+    tasks = [
+        {bucket: payloads[bucket] for bucket in buckets}
+        for buckets in dealt(sizes, parallelism(session))
+    ]
+    numbers = session.range(0, len(tasks), 1, len(tasks))
+    outcome = numbers.mapInArrow(RunTasks(run, tuple(tasks), parcels), ddl(OUTCOME))
+    return received(outcome.toArrow())
+
+
+def dealt(sizes: Mapping[int, int], tasks: int) -> list[list[int]]:
+    """Buckets for so many tasks, or fewer: each of the largest in turn to the task with the least.
+
+    >>> dealt({0: 1, 1: 9, 2: 3, 3: 4}, 2)
+    [[1], [3, 2, 0]]
+    """
+    hands: list[list[int]] = [[] for _ in range(min(tasks, len(sizes)))]
+    held = [0] * len(hands)
+    for bucket in sorted(sizes, key=lambda bucket: sizes[bucket], reverse=True):
+        least = held.index(min(held))
+        hands[least].append(bucket)
+        held[least] += sizes[bucket]
+    return hands
 
 
 def read_round(
@@ -81,4 +111,4 @@ def read_round(
     return Round(number, rows, rejects, metrics)
 
 
-__all__ = ["read_round", "run_round"]
+__all__ = ["LITTLE", "by_bucket", "dealt", "read_round", "run_round"]

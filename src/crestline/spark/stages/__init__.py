@@ -21,20 +21,31 @@ from crestline.spark.stages.merge import Merge
 from crestline.spark.stages.prune import Prune
 from crestline.spark.stages.scan import Layout, NumberedPiece, Scan
 from crestline.spark.stages.sieve import Reading
-from crestline.spark.stages.step import Step, bounded_step, kept_step, stateful_step
+from crestline.spark.stages.step import (
+    BoundedRun,
+    KeptRun,
+    Run,
+    RunTasks,
+    Step,
+    bounded_step,
+    stateful_step,
+)
 from crestline.spark.stages.unpack import Unpack
 
 __all__ = [
+    "BoundedRun",
+    "KeptRun",
     "Layout",
     "Member",
     "Merge",
     "NumberedPiece",
     "Prune",
     "Reading",
+    "Run",
+    "RunTasks",
     "Scan",
     "Step",
     "Unpack",
     "bounded_step",
-    "kept_step",
     "stateful_step",
 ]

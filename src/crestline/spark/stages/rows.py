@@ -130,25 +130,16 @@ def outcome_batch(rows: Sequence[OutcomeRow]) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist([asdict(row) for row in rows], schema=OUTCOME)
 
 
-def payloads_of(gathered: pa.Table) -> list[bytes]:
-    """What the tasks near the source gathered, from files too."""
-    return [fetched(payload.as_py()) for payload in gathered.column("payload")]
-
-
-def sent(outcome: pa.RecordBatch, parcels: Parcels | None) -> pa.Table:
+def sent(outcome: pa.RecordBatch, parcels: Parcels) -> pa.RecordBatch:
     """The outcome as it crosses Spark: large payloads go to files."""
-    table = pa.Table.from_batches([outcome])
-    if parcels is None:
-        return table
-    return _with_payloads(table, parcels.sent(table.column("payload").to_pylist()))
+    payloads = parcels.sent(outcome.column("payload").to_pylist())
+    index = OUTCOME.get_field_index("payload")
+    return outcome.set_column(index, OUTCOME.field(index), pa.array(payloads, pa.binary()))
 
 
 def received(outcome: pa.Table) -> pa.Table:
     """The outcome with the payloads that are in files."""
-    return _with_payloads(outcome, payloads_of(outcome))
-
-
-def _with_payloads(outcome: pa.Table, payloads: list[bytes]) -> pa.Table:
+    payloads = map(fetched, outcome.column("payload").to_pylist())
     index = OUTCOME.get_field_index("payload")
     column = pa.chunked_array([[payload] for payload in payloads], pa.binary())
     return outcome.set_column(index, OUTCOME.field(index), column)
@@ -164,7 +155,6 @@ __all__ = [
     "ddl",
     "from_payload",
     "outcome_batch",
-    "payloads_of",
     "received",
     "sent",
     "to_payload",

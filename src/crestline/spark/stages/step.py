@@ -17,7 +17,7 @@ from crestline.runtime.rejects import Rejects
 from crestline.runtime.roles import Carried, Number
 from crestline.runtime.views import Named
 from crestline.spark.history import States
-from crestline.spark.parcels import Parcels
+from crestline.spark.parcels import Parcels, fetched
 from crestline.spark.stages.accounts import BucketAccount, TaskAccount
 from crestline.spark.stages.ledger import LEDGER, Ledger, LedgerState
 from crestline.spark.stages.member import Member
@@ -27,9 +27,9 @@ from crestline.spark.stages.rows import (
     TaskOutput,
     from_payload,
     outcome_batch,
-    payloads_of,
     sent,
 )
+from crestline.spark.stages.settling import settle
 
 
 @dataclass(frozen=True)
@@ -198,29 +198,58 @@ class _MemberStep:
 
 # -- as Spark calls it ----------------------------------------------------------------------------
 
+#: What becomes of the payloads of a bucket.
+Run = Callable[[int, list[bytes]], pa.RecordBatch]
 
-def bounded_step(
-    step: Step, parcels: Parcels | None = None
-) -> Callable[[tuple[Any, ...], pa.Table], pa.Table]:
+
+@dataclass(frozen=True, slots=True)
+class BoundedRun:
+    """The step of a bucket in a bounded run."""
+
+    step: Step
+
+    def __call__(self, bucket: int, payloads: list[bytes]) -> pa.RecordBatch:
+        return self.step(bucket, None, payloads)[0]
+
+
+@dataclass(frozen=True, slots=True)
+class KeptRun:
+    """The step of a bucket in a round whose states are files."""
+
+    step: Step
+    states: States
+    number: int
+
+    def __call__(self, bucket: int, payloads: list[bytes]) -> pa.RecordBatch:
+        outcome, after = self.step(bucket, self.states.read(bucket, self.number), payloads)
+        self.states.write(bucket, self.number, after)
+        return outcome
+
+
+@dataclass(frozen=True, slots=True)
+class RunTasks:
+    """For ``mapInArrow`` over numbers of tasks: each has the payloads of some buckets."""
+
+    run: Run
+    tasks: tuple[dict[int, list[bytes]], ...]
+    parcels: Parcels
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for task in batch.column(0).to_pylist():
+                for bucket, payloads in self.tasks[task].items():
+                    outcome = self.run(bucket, list(map(fetched, payloads)))
+                    yield sent(outcome, self.parcels)
+        settle()
+
+
+def bounded_step(step: Step) -> Callable[[tuple[Any, ...], pa.Table], pa.Table]:
     """For ``groupBy("bucket").applyInArrow``, which counts the arguments of a plain function."""
+    bounded = BoundedRun(step)
 
     def run(key: tuple[Any, ...], table: pa.Table) -> pa.Table:
-        outcome, _ = step(key[0].as_py(), None, payloads_of(table))
-        return sent(outcome, parcels)
-
-    return run
-
-
-def kept_step(
-    step: Step, states: States, number: int, parcels: Parcels
-) -> Callable[[tuple[Any, ...], pa.Table], pa.Table]:
-    """For ``groupBy("bucket").applyInArrow`` in a round whose states are files."""
-
-    def run(key: tuple[Any, ...], table: pa.Table) -> pa.Table:
-        bucket = key[0].as_py()
-        outcome, after = step(bucket, states.read(bucket, number), payloads_of(table))
-        states.write(bucket, number, after)
-        return sent(outcome, parcels)
+        payloads = table.column("payload").to_pylist()
+        return pa.Table.from_batches([bounded(key[0].as_py(), payloads)])
 
     return run
 
@@ -240,4 +269,4 @@ def stateful_step(
     return run
 
 
-__all__ = ["Step", "bounded_step", "kept_step", "stateful_step"]
+__all__ = ["BoundedRun", "KeptRun", "Run", "RunTasks", "Step", "bounded_step", "stateful_step"]
