@@ -7,7 +7,8 @@ for some of the buckets.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import accumulate, chain
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 #: Bytes of payloads and states that the driver merges as quickly as a job of several tasks.
 LITTLE = 1 << 25
+#: Buckets whose states the driver reads and writes as quickly.
+FEW = 64
 
 
 def run_round(pruned: DataFrame | None, step: Step, states: States, number: int) -> pa.Table:
@@ -37,7 +40,7 @@ def run_round(pruned: DataFrame | None, step: Step, states: States, number: int)
     """
     outcome = OUTCOME.empty_table()
     if pruned is not None:
-        kept = sum(states.size(bucket, number) for bucket in range(step.buckets))
+        kept = (states.size(bucket, number) for bucket in range(step.buckets))
         outcome = by_bucket(pruned, KeptRun(step, states, number), states.parcels, kept)
     if not outcome.num_rows:  # there was no record, so no bucket had anything to do
         states.carry(step.buckets, number)
@@ -45,8 +48,10 @@ def run_round(pruned: DataFrame | None, step: Step, states: States, number: int)
     return outcome
 
 
-def by_bucket(pruned: DataFrame, run: Run, parcels: Parcels | None, kept: int = 0) -> pa.Table:
-    """What ``run`` makes of the payloads of each bucket. ``kept`` are the bytes of the states.
+def by_bucket(
+    pruned: DataFrame, run: Run, parcels: Parcels | None, kept: Iterable[int] = ()
+) -> pa.Table:
+    """What ``run`` makes of the payloads of each bucket. ``kept`` are the bytes of their states.
 
     The driver gathers the payloads, large ones as their places, so Spark has nothing to shuffle.
     Without ``parcels`` there must be one bucket.
@@ -56,7 +61,7 @@ def by_bucket(pruned: DataFrame, run: Run, parcels: Parcels | None, kept: int = 
     for bucket, payload in zip(*(column.to_pylist() for column in gathered.columns), strict=True):
         payloads.setdefault(bucket, []).append(payload)
     sizes = {bucket: sum(map(size_of, each)) for bucket, each in payloads.items()}
-    if len(payloads) <= 1 or sum(sizes.values()) + kept <= LITTLE:
+    if len(payloads) <= 1 or (len(payloads) <= FEW and _little(chain(sizes.values(), kept))):
         runs = (run(bucket, list(map(fetched, each))) for bucket, each in payloads.items())
         return pa.Table.from_batches(runs, OUTCOME)
     assert parcels is not None, "payloads of several buckets do not cross Spark twice"
@@ -68,6 +73,11 @@ def by_bucket(pruned: DataFrame, run: Run, parcels: Parcels | None, kept: int = 
     numbers = session.range(0, len(tasks), 1, len(tasks))
     outcome = numbers.mapInArrow(RunTasks(run, tuple(tasks), parcels), ddl(OUTCOME))
     return received(outcome.toArrow())
+
+
+def _little(sizes: Iterable[int]) -> bool:
+    """Whether the sum is at most ``LITTLE``; looks no further than it must."""
+    return all(total <= LITTLE for total in accumulate(sizes))
 
 
 def dealt(sizes: Mapping[int, int], tasks: int) -> list[list[int]]:
