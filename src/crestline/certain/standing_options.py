@@ -177,9 +177,9 @@ class StandingOptions:
         if len(active) == 0 or (not self.filtered and not has_threshold(self.band)):
             return 1
         if self.filtered:
-            k = active[:, K].tolist()
-            spare = [spare_of(each) / 2 if self.filter == PROBABLE else 0.0 for each in k]
-            inside, among = float((active[:, K] + spare).mean()), self.buffer
+            k, count = np.unique(active[:, K], return_counts=True)
+            spare = [spare_of(each) / 2 if self.filter == PROBABLE else 0.0 for each in k.tolist()]
+            inside, among = float(count @ (k + spare)) / len(active), self.buffer
         elif self.whole:
             widths = np.where(active[:, TIMED] == 1, records, active[:, WIDTH])
             inside, among = float(active[:, K].mean()), max(1, int(widths.mean()))
