@@ -115,3 +115,19 @@ def test_a_folder_that_is_followed_keeps_the_columns_it_began_with(
     assert checkpoint_at(tmp_path / "checkpoint", {"query": query}, None).columns(["z"]) == [
         "id", "g", "x", "t",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("sensitive", ["true", "false"])
+def test_queries_may_spell_a_column_in_several_ways(spark: Any, sensitive: str) -> None:
+    frame = spark.createDataFrame([(i, i * 7 % 10 / 1.0) for i in range(20)], "id int, x double")
+    query = "SELECT TOP 1 id FROM s [ROWS 5 SLIDE 5] WHERE {0} < 9 ORDER BY {1} + 1 DESC"
+    spellings = [("x", "x"), ("X", "X"), ("x", "X")]
+    before = spark.conf.get("spark.sql.caseSensitive")
+    spark.conf.set("spark.sql.caseSensitive", sensitive)
+    try:
+        rows = topk(frame.coalesce(1), ";".join(query.format(*each) for each in spellings))
+        found = rows.toArrow().to_pylist()
+    finally:
+        spark.conf.set("spark.sql.caseSensitive", before)
+    scores = [[r["score"] for r in found if r["query"] == f"query_{i}"] for i in (1, 2, 3)]
+    assert scores[0] == scores[1] == scores[2] == [9.0, 7.0, 9.0]

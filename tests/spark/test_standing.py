@@ -209,3 +209,22 @@ def test_a_member_is_no_other_structure_than_what_was_decided() -> None:
     decided = unpack(member.standing) | {"columns": ["x"]}
     with pytest.raises(StateError):
         StandingPlan.from_state(queries, unpack(pack(decided)))
+
+
+def test_frames_have_the_columns_of_all_queries(spark: Any) -> None:
+    """Each query reads another column, in its score or in its condition."""
+    frame = spark.createDataFrame(
+        [(i, i * 7 % 10 / 1.0, i * 3 % 11 / 1.0, i % 4 / 1.0, i % 3) for i in range(30)],
+        "id int, x double, y double, z double, g int",
+    ).coalesce(1)
+    scores = ["x * y", "y * z", "abs(z)", "ln(x + 1)"]
+    placed = "DISTANCE((x, y), ({}, 2)) {}"
+    texts = [
+        *(f"SELECT TOP 2 id FROM s [ROWS 9] ORDER BY {score}" for score in scores),
+        "SELECT TOP 2 id FROM s [ROWS 9] ORDER BY " + placed.format(1, ""),
+        "SELECT TOP 2 id FROM s [ROWS 9] WHERE g > 0 ORDER BY " + placed.format(3, ""),
+    ]
+    found = topk(frame, ";".join(texts)).toArrow()
+    for i, text in enumerate(texts, 1):
+        mine = found.filter(pc.equal(found["query"], f"query_{i}")).drop_columns(["query"])
+        assert mine.to_pylist() == topk(frame, text).toArrow().drop_columns(["query"]).to_pylist()

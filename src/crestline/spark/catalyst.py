@@ -141,19 +141,19 @@ class _Selection:
         self._plain: dict[str, str] = {}  # the frame's column -> its name in the projected frame
         self._condition: str | None = None
 
-    def _resolve(self, query: Query) -> None:
-        names = [name for name in columns_of(query) if name not in self._spelled]
+    def _resolve(self, query: Query, expression: Expression) -> None:
+        names = [name for name in expression.columns if name not in self._spelled]
         schema = pa.schema([(name, pa.null()) for name in self._frame.columns])
         self._spelled |= resolve(names, schema, query.stream)
 
     def filter(self, query: Query) -> None:
         assert query.where is not None
-        self._resolve(query)
+        self._resolve(query, query.where)
         self._condition = query.where.to("spark")
 
     def add(self, query: Query, expression: Expression) -> str:
         """Return the name that the values of an expression have in the projected frame."""
-        self._resolve(query)
+        self._resolve(query, expression)
         if expression.column is not None:
             column = self._spelled[expression.column]
             return self._plain.setdefault(column, f"{self._prefix}c{len(self._plain)}")
@@ -168,7 +168,7 @@ class _Selection:
         named = [F.col(quoted(column)).alias(new) for column, new in self._plain.items()]
         if self._computed or self._condition is not None:
             # Arithmetic on small floats rounds differently from engine to engine.
-            for spelled, name in self._spelled.items():
+            for spelled, name in self._spellings():
                 column = F.col(quoted(name))
                 small = dtypes[name] == "float"
                 named.append((column.cast("double") if small else column).alias(spelled))
@@ -178,6 +178,13 @@ class _Selection:
         kept = [F.col(quoted(name)) for name in self._plain.values()]
         kept += [F.expr(sql).alias(name) for sql, name in self._computed.items()]
         return frame.select(*kept)
+
+    def _spellings(self) -> Iterable[tuple[str, str]]:
+        """The names of columns in expressions, each once for Spark, and the frame's names."""
+        conf = self._frame.sparkSession.conf
+        if conf.get("spark.sql.caseSensitive") == "true":
+            return self._spelled.items()
+        return {spelled.casefold(): (spelled, n) for spelled, n in self._spelled.items()}.values()
 
 
 def _unused_prefix(names: list[str]) -> str:
