@@ -52,6 +52,7 @@ def remote(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         "TZ": "UTC",
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_CONNECT_MODE_ENABLED": "1",
+        "SPARK_TESTING": "1",  # the server takes a free port: other tests may have one, too
     }
     command = [sys.executable, str(program), str(folder)]
     run = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
