@@ -228,3 +228,25 @@ def test_frames_have_the_columns_of_all_queries(spark: Any) -> None:
     for i, text in enumerate(texts, 1):
         mine = found.filter(pc.equal(found["query"], f"query_{i}")).drop_columns(["query"])
         assert mine.to_pylist() == topk(frame, text).toArrow().drop_columns(["query"]).to_pylist()
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_value_that_does_not_fit_is_rejected_for_the_queries_that_read_it(tmp_path: Path) -> None:
+    """``g`` is read by one query only: the others see the records whose g is no number."""
+    for name, first, g in (("a", 0, [1, 0] * 10), ("b", 20, [[1]] * 20)):
+        table = pa.Table.from_pylist(points(40)[first : first + 20]).append_column("g", pa.array(g))
+        pq.write_table(table, tmp_path / f"{name}.parquet")
+    text = (
+        near(2, 12)
+        + "; "
+        + near(1, 12).replace("q0 AS", "own AS").replace(" ORDER", " WHERE g > 0 ORDER")
+    )
+    ours, theirs = (
+        crestline.run(text, {"s": str(tmp_path)}, engine=engine) for engine in ("spark", "local")
+    )
+    assert ours.by_query["own"].sharing == 3
+    assert rejects_of(ours) == rejects_of(theirs)
+    for name in ("q0", "q1", "own"):
+        assert ours.of(name).to_pylist() == theirs.of(name).to_pylist()
+    assert max(ours.of("q0").column("id").to_pylist()) > 20
+    assert max(ours.of("own").column("id").to_pylist()) < 20
