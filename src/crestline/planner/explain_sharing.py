@@ -3,7 +3,7 @@ saves."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from crestline.core.window import RangeWindow, counts_rows
@@ -28,15 +28,17 @@ def execution_plans(shared: SharedPlan) -> dict[str, ExecutionPlan]:
     return {name: make(shared.demands) for name, make in PLANS.items()}
 
 
-def _arranged(queries: Mapping[str, Query]) -> list[Bundle]:
-    """The bundles of a bounded run in one process, of a stream whose numbers are doubles."""
+def usual_bundles(queries: Mapping[str, Query]) -> list[Bundle]:
+    """The bundles of a bounded run, of a stream whose numbers are doubles."""
     return arrange(queries, Standing(none_late=True))
 
 
-def facts_by_query(queries: Mapping[str, Query]) -> dict[str, QueryFacts]:
+def facts_by_query(
+    queries: Mapping[str, Query], bundles: Sequence[Bundle]
+) -> dict[str, QueryFacts]:
     """Return the facts of every query, alone and as a member of its bundle."""
     by_name = {}
-    for bundle in _arranged(queries):
+    for bundle in bundles:
         together = _bundle_facts(bundle)
         for name, query in bundle.queries.items():
             by_name[name] = facts(
@@ -82,10 +84,9 @@ def _bundle_facts(bundle: Bundle) -> dict[str, Any] | None:
     return entries
 
 
-def blocks(queries: Mapping[str, Query], width: int) -> list[Block]:
+def blocks(queries: Mapping[str, Query], bundles: Sequence[Bundle], width: int) -> list[Block]:
     """Describe each query, then what several queries share. Drawings are up to ``width`` characters
     wide."""
-    bundles = _arranged(queries)
     sections = []
     if len(queries) <= _MOST:
         sections = [query_block(plan(query), name) for name, query in queries.items()]
@@ -259,7 +260,7 @@ def _why(bundle: Bundle, queries: Mapping[str, Query], name: str) -> str | None:
     return f"{what} is its own; it shares the scan and the expressions"
 
 
-def _in_all(bundles: list[Bundle], queries: Mapping[str, Query]) -> Block:
+def _in_all(bundles: Sequence[Bundle], queries: Mapping[str, Query]) -> Block:
     streams = {query.stream.casefold(): query.stream for query in queries.values()}
     alone = sum(1 for bundle in bundles if len(bundle.queries) == 1)
     shared = len(queries) - alone
@@ -272,4 +273,4 @@ def _in_all(bundles: list[Bundle], queries: Mapping[str, Query]) -> Block:
     return Block([("in all", said)])
 
 
-__all__ = ["blocks", "execution_plans", "facts_by_query"]
+__all__ = ["blocks", "execution_plans", "facts_by_query", "usual_bundles"]

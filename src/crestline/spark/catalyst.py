@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from crestline.core.errors import PlanError
 from crestline.language import Expression, Query
-from crestline.planner import Bundle, arrange
+from crestline.planner import Bundle
 from crestline.runtime.entrance import roles_of
 from crestline.runtime.projection import check_role_types, resolve
 from crestline.runtime.roles import (
@@ -26,7 +26,7 @@ from crestline.runtime.roles import (
     selected_role,
 )
 from crestline.runtime.rows import RowBuilder
-from crestline.runtime.standing import standing_on
+from crestline.runtime.standing import arranged
 from crestline.spark.stages import Member
 
 if TYPE_CHECKING:
@@ -59,25 +59,8 @@ def arrow_schema(struct: StructType) -> pa.Schema:
 
 
 def arranged_on(frame: DataFrame, queries: Mapping[str, Query], *, bounded: bool) -> list[Bundle]:
-    """The queries in bundles, for a frame of these columns. Standing queries stand alone if their
-    scores are no doubles to Spark."""
-    if len(queries) == 1:
-        return arrange(queries)
-    standing = standing_on(queries, _schema_for(frame, queries.values()), bounded=bounded)
-    bundles = arrange(queries, standing)
-    computed = {
-        name: bundle.queries[name]
-        for bundle in bundles
-        if (plan := bundle.plan.standing) is not None
-        for name in plan.computed
-    }
-    selection = _Selection(frame)
-    scores = {name: selection.add(q, q.order_by[0].expression) for name, q in computed.items()}
-    dtypes = dict(selection.frame().dtypes) if scores else {}
-    exact = {name for name, score in scores.items() if dtypes[score] not in ("float", "double")}
-    if not exact:
-        return bundles
-    return arrange(queries, replace(standing, exact=standing.exact | exact))
+    """The queries in bundles, for a frame of these columns."""
+    return arranged(queries, _schema_for(frame, queries.values()), bounded=bounded)
 
 
 def _schema_for(frame: DataFrame, queries: Iterable[Query]) -> pa.Schema:

@@ -59,11 +59,12 @@ def explain(
     bundles = arranged_on(together, queries, bounded=not together.isStreaming)
     buckets = buckets_for(together, bundles, buckets)
     decision = decide(project(together, bundles, buckets), bundles, prune)
-    plan = explain_queries(queries)
+    plan = explain_queries(queries, bundles)
     return FrameExplanation(
         **plan.to_dict(),
         queries=plan.queries,
         by_query=plan.by_query,
+        bundles=bundles,
         streaming=together.isStreaming,
         buckets=buckets,
         pruned=decision.bounds is not None,
