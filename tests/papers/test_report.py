@@ -149,7 +149,7 @@ def test_the_committed_report_is_that_of_the_committed_figures(tmp_path: Path) -
     from papers import report
 
     outcomes = [report.Outcome(p, p.load(COMMITTED / name)) for name, p in papers().items()]
-    blocks = report.blocks(outcomes, COMMITTED, "crestline reproduce all --full")
+    blocks = report.blocks(outcomes, COMMITTED, "crestline reproduce all --full --jobs 2")
     assert report.as_markdown(blocks) == (COMMITTED / "report.md").read_text()
 
 

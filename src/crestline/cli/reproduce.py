@@ -78,7 +78,7 @@ def reproduce(
     report = import_from_clone("papers.report", "reproduce")
     if again:
         outcomes = _loaded(chosen, out, report)
-        files = report.write(outcomes, out, _command(paper, outcomes[0].obtained["size"], 1))
+        files = report.write(outcomes, out, _command(paper, outcomes[0].obtained["size"], jobs))
     else:
         size = "full" if full else "quick" if quick else "default"
         run = (
