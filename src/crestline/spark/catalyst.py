@@ -16,12 +16,11 @@ import pyarrow as pa
 
 from crestline.core.errors import PlanError
 from crestline.language import Expression, Query
-from crestline.planner import Bundle
+from crestline.planner import Bundle, arrange
 from crestline.runtime.entrance import roles_of
 from crestline.runtime.projection import check_role_types, resolve
 from crestline.runtime.roles import (
     Role,
-    columns_of,
     partition_role,
     selected_role,
 )
@@ -60,12 +59,15 @@ def arrow_schema(struct: StructType) -> pa.Schema:
 
 def arranged_on(frame: DataFrame, queries: Mapping[str, Query], *, bounded: bool) -> list[Bundle]:
     """The queries in bundles, for a frame of these columns."""
+    if len(queries) == 1:  # whatever its columns are
+        return arrange(queries)
     return arranged(queries, _schema_for(frame, queries.values()), bounded=bounded)
 
 
 def _schema_for(frame: DataFrame, queries: Iterable[Query]) -> pa.Schema:
-    """The columns of a frame; those that no query reads are without a type."""
-    read = {name.casefold() for query in queries for name in columns_of(query)}
+    """The columns of a frame; those that no query ranks by are without a type."""
+    scores = [term.expression for query in queries for term in query.order_by[:1]]
+    read = {name.casefold() for score in scores for name in score.columns}
     fields = [field for field in frame.schema.fields if field.name.casefold() in read]
     types = {
         field.name: field.type
@@ -86,7 +88,9 @@ def project(
     placed = []
     for bundle in bundles:
         query = bundle.plan.query
-        expressions = roles_of(bundle.plan, _schema_for(frame, bundle.queries.values()))
+        alone = bundle.plan.standing is None
+        schema = pa.schema([]) if alone else _schema_for(frame, bundle.queries.values())
+        expressions = roles_of(bundle.plan, schema)
         _check_zone(frame, expressions.values())
         columns = {}
         for role, expression in expressions.items():
